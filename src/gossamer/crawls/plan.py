@@ -61,8 +61,10 @@ class CrawlPlan:
         compiled = compile_with_crawlers(given, options, wiring, settings)
         stores = (node.settings.get("directory") for node in compiled.providers.values())
         named = options.output or next((str(text) for text in stores if text), "")
-        urls = [url for node in compiled.components.values() for url in node.settings.get("urls", ())]
-        path = Path(named or default_directory(urls, datetime.datetime.now().astimezone().date()))
+        path = Path(named)
+        if not named:
+            urls = [url for node in compiled.components.values() for url in node.settings.get("urls", ())]
+            path = Path(default_directory(urls, datetime.datetime.now().astimezone().date()))
         self.has_found_name = not (named or options.overwrite)
         """No person named its directory: it is the first free one."""
         self.directory = free_name(path) if self.has_found_name else path

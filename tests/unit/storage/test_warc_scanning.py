@@ -56,9 +56,10 @@ def test_a_destroyed_beginning_costs_one_record(archive: Path) -> None:
     assert gaps(archive) == [Gap(before[2].offset, before[2].length)]
 
 
-def test_a_record_whose_length_is_no_number_is_a_gap(tmp_path: Path) -> None:
+@pytest.mark.parametrize("length", ["\u00b2", "9" * 19, "9" * 5_000])
+def test_a_record_whose_length_is_no_number_that_can_be_is_a_gap(tmp_path: Path, length: str) -> None:
     path = tmp_path / "a.warc.gz"
-    path.write_bytes(gzip.compress("WARC/1.1\r\nContent-Length: \u00b2\r\n\r\nab\r\n\r\n".encode()))
+    path.write_bytes(gzip.compress(f"WARC/1.1\r\nContent-Length: {length}\r\n\r\nab\r\n\r\n".encode()))
     assert gaps(path) == [Gap(0, path.stat().st_size)]
 
 

@@ -42,6 +42,9 @@ _END_OF_HEAD = b"\r\n\r\n"
 #: The fields of a record end within so many bytes: ours have a URL or two and some hashes.
 MOST_FIELDS = 64 << 10
 
+#: A record whose length has more digits is none: no disk holds it, and Python reads no number of thousands of digits.
+_MOST_DIGITS = 18
+
 #: A header block ends within so many bytes: libcurl takes 300 KB.
 MOST_HEAD = 1 << 20
 
@@ -215,7 +218,7 @@ class _Member:
             for name, _, value in (line.partition(":") for line in lines):
                 self.fields[name.strip().lower()] = value.strip()
             size = self.fields.get("content-length", "")
-            if not version.startswith("WARC/1.") or not size.isdecimal():
+            if not version.startswith("WARC/1.") or not size.isdecimal() or len(size) > _MOST_DIGITS:
                 raise _Broken
             self._left = int(size)
             if self._left > self._most:
