@@ -293,18 +293,15 @@ def opened(output: str | None) -> Iterator[TextIO]:
         return
     from gossamer.values.errors import UsageError
 
+    path = Path(output)
     try:
-        file = Path(output).open("w", encoding="utf-8", newline="")  # noqa: SIM115  # closed below
-    except OSError as error:
-        raise UsageError(f"{output} cannot be written: {error.strerror}") from None
-    with file:
-        try:
+        with path.open("w", encoding="utf-8", newline="") as file:
             yield file
-            file.flush()
-        except OSError as error:  # one of writing names no file
-            if error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-                raise UsageError(f"{output} cannot be written: {error.strerror}") from None
-            raise
+    except OSError as error:  # one of writing names no file
+        is_of_disk = error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+        if is_of_disk or error.filename == str(path):
+            raise UsageError(f"{output} cannot be written: {error.strerror or error}") from None
+        raise
 
 
 def tell_damage(damaged: "Sequence[Damage]") -> int:

@@ -8,12 +8,13 @@ from pathlib import Path
 import click
 import pytest
 
-from gossamer.cli.helping import HelpInPortions
+from gossamer.cli.helping import HelpInPortions, opened
 from gossamer.cli.main import all_commands, commands, find_command, main
 from gossamer.cli.options import read_options
 from gossamer.crawls.live import option_of
 from gossamer.crawls.options import all_options
 from gossamer.engine.sheet import Property, build, properties
+from gossamer.values.errors import UsageError
 
 #: Two screens of a terminal.
 TWO_SCREENS = 100
@@ -112,3 +113,18 @@ def test_an_old_name_of_an_option_is_understood_and_not_shown(
     assert getattr(read_options({}, str(config)), prop.name) == expected
     assert getattr(build(all_options(), {prop.was: value}), prop.name) == expected
     assert option_of(prop.was) == prop.name
+
+
+@pytest.mark.parametrize(
+    ("output", "why"),
+    [("/dev/full", "No space left on device"), ("/dev/full/a", "Not a directory"), ("/dev", "Is a dir")],
+)
+def test_an_output_that_cannot_be_written_is_told_by_its_name(output: str, why: str) -> None:
+    """A short answer meets a full disk when its file is closed."""
+    with pytest.raises(UsageError, match=f"^{output} cannot be written: {why}"), opened(output) as out:
+        out.write("a short answer")
+
+
+def test_a_file_that_fails_while_an_output_is_open_is_not_taken_for_it(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), opened(str(tmp_path / "out")):
+        (tmp_path / "absent").read_bytes()
