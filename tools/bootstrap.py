@@ -158,7 +158,7 @@ def explain_refusal(error: OSError) -> str:
     where = error.filename or ROOT
     if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         return f"cannot write to {where}; use a copy of the checkout that is yours."
-    return f"set-up failed: {error.strerror}: {where}"
+    return f"set-up failed: {error.strerror or error}: {where}"
 
 
 def last_line(output: str) -> str:

@@ -19,6 +19,12 @@ def test_bytes_that_are_no_utf8_are_caught_with_what_is_ill_formed() -> None:
     assert [path.name for path in SOURCES if caught.search(path.read_text(encoding="utf-8"))] == []
 
 
+def test_an_error_of_the_system_without_a_number_is_told_by_its_text() -> None:
+    """`strerror` of an OSError that was made of a text alone is None, and a person would read that."""
+    alone = re.compile(r"(?<!os)\.strerror\b(?!\s+or\b)")
+    assert [path.name for path in SOURCES if alone.search(path.read_text(encoding="utf-8"))] == []
+
+
 GOOD = """
 import dataclasses
 from collections.abc import AsyncIterator, Iterator

@@ -173,7 +173,7 @@ def exchange(directory: str, again: bool, lost: int | None) -> None:
         try:
             lines = asyncio.run(written())
         except OSError as error:
-            raise UsageError(f"no exchange file can be written: {error.strerror}") from None
+            raise UsageError(f"no exchange file can be written: {error.strerror or error}") from None
     say_lines(lines or ("nothing is owed",))
 
 

@@ -105,7 +105,7 @@ class WriteFiles(ControlRequest, frozen=True, tag="write-files"):
         try:
             files = await exchange.write(crawl.units, again=self.again)
         except OSError as error:
-            raise UsageError(f"no exchange file can be written: {error.strerror}") from None
+            raise UsageError(f"no exchange file can be written: {error.strerror or error}") from None
         return Listed(list(written_lines(files, crawl.directory)))
 
 
@@ -282,9 +282,8 @@ def _copy(file: UrlFile, directory: Path) -> None:
         beside.replace(target)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise UsageError(
-            f"{file.path} cannot be copied into {folder}: {error.strerror}; nothing of it is merged"
-        ) from None
+        why = error.strerror or error
+        raise UsageError(f"{file.path} cannot be copied into {folder}: {why}; nothing of it is merged") from None
 
 
 async def take_in(directory: Path, outbox: FileOutbox, intake: UrlIntake, report: Callable[[str], object]) -> Merged:
@@ -310,7 +309,7 @@ async def take_in(directory: Path, outbox: FileOutbox, intake: UrlIntake, report
                 target.parent.mkdir(parents=True, exist_ok=True)
                 path.replace(target)
             except OSError as failure:
-                report(f"{error}; it cannot be put aside into {target.parent}: {failure.strerror}")
+                report(f"{error}; it cannot be put aside into {target.parent}: {failure.strerror or failure}")
             else:
                 report(f"{error}; it is put aside: {target}")
             continue

@@ -98,7 +98,7 @@ class AgentsAtRest:
                 try:
                     self._workers[agent] = await Worker.start(Use("gossamer.agents.parcels:do"), stderr=None)
                 except OSError as error:
-                    raise CrawlDirectoryError(f"no process can be started: {error.strerror}") from None
+                    raise CrawlDirectoryError(f"no process can be started: {error.strerror or error}") from None
 
     async def step(self, step: Step, agents: Sequence[str], work: UnderWay) -> Sequence[Gift]:
         """See :class:`~gossamer.agents.handing_over.DoesStep`."""
@@ -308,7 +308,7 @@ def divide(directory: Path, ledger: RocksLedger) -> None:
         share_secret(directory / STATE_DIRECTORY, ledger.secret)
         write_members(directory, [agent_name(0)])
     except OSError as error:
-        raise CrawlDirectoryError(f"the crawl in {directory} cannot be divided: {error.strerror}") from None
+        raise CrawlDirectoryError(f"the crawl in {directory} cannot be divided: {error.strerror or error}") from None
     forget_shared_log(ledger)
 
 

@@ -297,7 +297,7 @@ class SeveralAgents(AnyCrawl):
                 await asyncio.to_thread(merge_logs, self.directory, self.roster.members, ends, before=before)
             except OSError as error:
                 log = self.directory / LOG_PATH
-                self.report(f"{log} cannot be written ({error.strerror}); it is completed when the crawl ends")
+                self.report(f"{log} cannot be written ({error.strerror or error}); it is completed when the crawl ends")
 
     async def _go_on_moving(self) -> None:
         """Finish moves of domains that were interrupted, as soon as their agents work."""
@@ -382,7 +382,7 @@ class SeveralAgents(AnyCrawl):
             self._place.write(self.kept, self.graph)
             write_orders(self._cluster.folder, self._orders, self.graph.wiring, self.roster.masters)
         except OSError as error:
-            raise UsageError(f"{self.directory / CRAWL_FILE} cannot be written: {error.strerror}") from None
+            raise UsageError(f"{self.directory / CRAWL_FILE} cannot be written: {error.strerror or error}") from None
         if unit == "frontier":
             self._limit_by_frontier()
 

@@ -351,5 +351,5 @@ class GraphChanges:
             write_changes(directory, history)
             self._place.write(self._plan.kept(graph), graph)
         except OSError as error:
-            raise UsageError(f"{directory / CRAWL_FILE} cannot be written: {error.strerror}") from None
+            raise UsageError(f"{directory / CRAWL_FILE} cannot be written: {error.strerror or error}") from None
         self._history = history

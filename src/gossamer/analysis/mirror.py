@@ -222,7 +222,7 @@ def write_mirror(directory: Path, folder: Path) -> Mirrored:
         with _alone(folder.parent) if folder.parent.exists() else contextlib.nullcontext():
             check_folder(folder, directory)
     except OSError as error:
-        raise UsageError(f"{error.filename or folder} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{error.filename or folder} cannot be read: {error.strerror or error}") from None
     convert(directory)
     with Database(directory) as database:
         documents = [(url, mime) for url, mime in database.ask(_DOCUMENTS)]
@@ -241,7 +241,7 @@ def write_mirror(directory: Path, folder: Path) -> Mirrored:
                     folder.rename(old)
                 fresh.rename(folder)
     except OSError as error:
-        raise UsageError(f"{error.filename or folder} cannot be written: {error.strerror}") from None
+        raise UsageError(f"{error.filename or folder} cannot be written: {error.strerror or error}") from None
     return done
 
 

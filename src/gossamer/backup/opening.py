@@ -49,7 +49,8 @@ class FolderStore:
                     raise UsageError(f"--store {root}: is a file; name a folder")
                 root.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)  # settings of a crawl may hold passwords
             except OSError as error:
-                raise UsageError(f"--store {root}: {error.strerror}; name a folder that this user can make") from None
+                why = error.strerror or error
+                raise UsageError(f"--store {root}: {why}; name a folder that this user can make") from None
 
     def put(self, key: str, data: bytes | memoryview, expect: str | None = None) -> str:
         with self._told():
@@ -119,9 +120,8 @@ class FolderStore:
             if key and isinstance(error, FileNotFoundError):
                 raise ObjectMissing(key) from None
             hints = {FileNotFoundError: "; its disk may be away", PermissionError: "; see to your rights there"}
-            raise StoreFailed(
-                f"the store {self.name}: {error.strerror or error}{hints.get(type(error), '')}"
-            ) from error
+            why = error.strerror or error
+            raise StoreFailed(f"the store {self.name}: {why}{hints.get(type(error), '')}") from error
 
 
 def _versions(path: Path) -> list[Path]:

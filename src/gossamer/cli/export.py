@@ -183,9 +183,8 @@ def _writing(output: str | None) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise UsageError(
-            f"{error.filename or output or 'standard output'} cannot be written: {error.strerror}"
-        ) from None
+        name = error.filename or output or "standard output"
+        raise UsageError(f"{name} cannot be written: {error.strerror or error}") from None
 
 
 def _all_of(database: "Database", table: str) -> str:

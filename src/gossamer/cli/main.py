@@ -244,7 +244,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except OSError as error:
         if error.errno not in _OF_NAMES or not isinstance(error.filename, str):
             raise
-        return _refuse(f"{error.filename}: {error.strerror}; name another, or see to your rights there", 2)
+        return _refuse(f"{error.filename}: {error.strerror or error}; name another, or see to your rights there", 2)
     except Exception as error:
         code = getattr(error, "exit_code", None)
         if isinstance(code, int):

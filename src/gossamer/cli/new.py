@@ -180,7 +180,7 @@ def new(part: str, name: str, output: str) -> int:
             with (folder / file).open("x", encoding="utf-8") as out:
                 out.write(text.format(name=name, kind=kind))
         except OSError as error:
-            raise UsageError(f"{folder / file} cannot be written: {error.strerror}") from None
+            raise UsageError(f"{folder / file} cannot be written: {error.strerror or error}") from None
         tell_plain(f"wrote {folder / file}")
     return 0
 

@@ -170,9 +170,8 @@ def given_bytes(name: str, called: str = "", most: int = -1) -> bytes:
     except OSError as error:
         from gossamer.values.errors import UsageError
 
-        raise UsageError(
-            f"{called or name or 'a file without a name'}: cannot be read: {error.strerror or error}"
-        ) from None
+        told = called or name or "a file without a name"
+        raise UsageError(f"{told}: cannot be read: {error.strerror or error}") from None
 
 
 def given_text(name: str, called: str = "") -> str:
@@ -270,7 +269,7 @@ def unwritten(error: OSError, code: int) -> int:
     _abandon(sys.stdout.fileno())
     if has_gone(error):
         return code
-    tell(f"standard output cannot be written: {error.strerror}")
+    tell(f"standard output cannot be written: {error.strerror or error}")
     return code or 2
 
 

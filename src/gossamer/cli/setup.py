@@ -149,7 +149,7 @@ def install(commands: click.Command, shell: str) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(kind(commands, {}, "gossamer", VARIABLE).source(), encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
     hint = "; add `fpath+=~/.zfunc` before `compinit` in ~/.zshrc" if name == "zsh" else ""
     return f"wrote {path}; start a new {name} to use it{hint}"
 

@@ -114,7 +114,7 @@ class MirrorFolder:
             try:
                 Path(tempfile.mkdtemp(prefix=f".{self._folder.name[:99]}.", dir=above)).rmdir()
             except OSError as error:
-                why = f"{self._folder} cannot be written: {error.strerror}"
+                why = f"{self._folder} cannot be written: {error.strerror or error}"
                 raise UsageError(f"--mirror: {why}; name a folder where you may write") from None
             replace_file(self._directory / _NOTE, msgspec.json.encode(MirrorNote(str(self._folder.absolute()))))
 

@@ -52,7 +52,8 @@ def read_wiring(directory: Path) -> Wiring:
         advice = "bring it back from a copy" if os.access(path, os.R_OK) else "see to your rights there"
         raise CrawlDirectoryError(f"{error}; {advice}") from None
     except OSError as error:
-        raise CrawlDirectoryError(f"{path} cannot be read: {error.strerror}; bring it back from a copy") from None
+        why = error.strerror or error
+        raise CrawlDirectoryError(f"{path} cannot be read: {why}; bring it back from a copy") from None
 
 
 # A crawl whose ledger is lost begins again beside its files when the user asks for it. A ledger cannot be made again of the files:
@@ -252,7 +253,8 @@ class CrawlPlace:
                 f"{path} was taken by another process meanwhile; try again, or name another with -o"
             ) from None
         except OSError as error:
-            raise UsageError(f"{path} cannot be written: {error.strerror}; name another directory with -o") from None
+            why = error.strerror or error
+            raise UsageError(f"{path} cannot be written: {why}; name another directory with -o") from None
         return made
 
     def _check_idle(self) -> None:

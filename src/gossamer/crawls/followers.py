@@ -100,7 +100,7 @@ class ItemFiles:
             try:
                 register(self._directory, file, self._layout(kind))
             except OSError as error:
-                raise UsageError(f"--items {file} cannot be written: {error.strerror}") from None
+                raise UsageError(f"--items {file} cannot be written: {error.strerror or error}") from None
 
 
 #: What follows a crawl, by the name of its follower: where it shows that the crawl has it, and how it is called.

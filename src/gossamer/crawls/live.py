@@ -343,4 +343,4 @@ class KeptChanges(LiveChanges):
             self._place.write(kept := self._plan.kept(graph), graph)
             self._fleet.keep(kept)
         except OSError as error:
-            raise UsageError(f"{directory / CRAWL_FILE} cannot be written: {error.strerror}") from None
+            raise UsageError(f"{directory / CRAWL_FILE} cannot be written: {error.strerror or error}") from None

@@ -104,7 +104,7 @@ class Exporter:
                 if match and not processes.is_alive(int(match["process"])):  # a dashboard that is gone has left it
                     _discard(path)
         except OSError as error:
-            raise UsageError(f"{target.parent} cannot be written: {error.strerror}") from None
+            raise UsageError(f"{target.parent} cannot be written: {error.strerror or error}") from None
         with self._turn:
             if sum(one.is_alive for one in self._made.values()) >= AT_ONCE:
                 raise UsageError(f"{AT_ONCE} exports are being made already; wait for one of them")

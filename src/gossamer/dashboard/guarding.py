@@ -76,7 +76,7 @@ def read_keys(path: Path) -> Keys:
     except NotPrivate:
         raise UsageError(f"{path} holds keys, and others can read it; remove it, and new keys are made") from None
     except OSError as error:
-        raise UsageError(f"the keys of the dashboard cannot be kept in {path}: {error.strerror}") from None
+        raise UsageError(f"the keys of the dashboard cannot be kept in {path}: {error.strerror or error}") from None
     except ValueError:
         raise UsageError(f"{path} holds no keys of a dashboard; remove it, and new keys are made") from None
     if min(len(found.full), len(found.read)) < LENGTH or found.full == found.read:

@@ -260,7 +260,7 @@ def start(folders: Sequence[Path], body: bytes) -> StartedCrawl:
         holds = "holds a crawl" if (directory / CRAWL_FILE).exists() else "is there already"
         raise UsageError(f"{directory} {holds}; give the new crawl another name") from None
     except OSError as error:
-        raise UsageError(f"{directory} cannot be made: {error.strerror}") from None
+        raise UsageError(f"{directory} cannot be made: {error.strerror or error}") from None
     try:
         # The command refuses a directory that holds anything, so that what it says lies beside it until it has begun.
         number, log = tempfile.mkstemp(prefix=f".{name}-", suffix=".log", dir=folder)

@@ -45,7 +45,7 @@ def read_kept(path: Path, kind: type[T]) -> T:
     except NotPrivate:
         raise UsageError(f"{path} does not belong to you; remove it") from None
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
     except ValueError as error:
         raise UsageError(f"{path} is damaged ({error}); mend it or remove it") from None
 
@@ -65,7 +65,7 @@ def write_kept(path: Path, value: msgspec.Struct) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_private(path, msgspec.json.format(msgspec.json.encode(value)))
     except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}") from None
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 # Places of the units in the picture of a graph: remembered for this user, outside of every crawl.
@@ -114,7 +114,7 @@ def write_layout(folder: Path, key: str, body: bytes) -> Layout:
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
     except OSError as error:
-        raise UsageError(f"the layout cannot be kept in {folder}: {error.strerror}") from None
+        raise UsageError(f"the layout cannot be kept in {folder}: {error.strerror or error}") from None
     return layout
 
 

@@ -276,7 +276,7 @@ def private(path: Path, most: int) -> bytes:
                 raise SettingError(f"{path} can be read by others; close it: chmod 600 {path}")
             content = file.read(most + 1)
     except OSError as error:
-        raise SettingError(f"{path} cannot be read: {error.strerror}") from None
+        raise SettingError(f"{path} cannot be read: {error.strerror or error}") from None
     if len(content) > most:
         raise SettingError(f"{path} is larger than {most:,} bytes")
     return content

@@ -358,7 +358,7 @@ class SystemResolver(GuardedResolver[ResolverSheet]):
             found = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             if isinstance(error, socket.gaierror) and error.errno == socket.EAI_NONAME:
-                raise NoSuchName(f"{host}: {error.strerror}") from None
+                raise NoSuchName(f"{host}: {error.strerror or error}") from None
             raise ResolutionFailed(f"{host}: {getattr(error, 'strerror', None) or error}") from None
         addresses = dict.fromkeys(str(address[0]) for *_, address in found)
         return FoundAddresses(sorted(addresses, key=lambda address: ":" in address))

@@ -61,7 +61,7 @@ class _Stream(Receiving[TransferSheet]):
         try:
             self.body.write(data[: max(0, len(data) - max(0, self.size - self.room))])
         except OSError as error:
-            self.verdict = Cut(Outcome.TRUNCATED, f"the body cannot be kept: {error.strerror}", "unspecified")
+            self.verdict = Cut(Outcome.TRUNCATED, f"the body cannot be kept: {error.strerror or error}", "unspecified")
         if self.size > self.room:
             self.verdict = Cut(Outcome.TRUNCATED, f"body over {self.room} bytes", "length")
         return None if self.verdict is None else _STOP

@@ -186,7 +186,7 @@ def trusted(ca_file: str) -> str:
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(ca_file)
         except OSError as error:  # an SSLError is one
-            reason = "it holds no certificate in PEM" if isinstance(error, ssl.SSLError) else error.strerror
+            reason = "it holds no certificate in PEM" if isinstance(error, ssl.SSLError) else error.strerror or error
             raise SettingError(f"ca_file {ca_file!r} cannot be used: {reason}") from None
     return ca_file
 

@@ -435,7 +435,7 @@ class Transfer(Receiving[HttpSheet]):
                 self.chunks.clear()
             self.store.write(data)
         except OSError as error:
-            self.verdict = Cut(Outcome.TRUNCATED, f"the body cannot be kept: {error.strerror}", "unspecified")
+            self.verdict = Cut(Outcome.TRUNCATED, f"the body cannot be kept: {error.strerror or error}", "unspecified")
         if self.verdict is None and self.store is not None and self.store.cut:
             self.verdict = Cut(Outcome.TRUNCATED, self.store.cut, "length")
         return None if self.verdict is None else _STOP

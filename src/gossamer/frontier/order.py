@@ -234,7 +234,7 @@ def read_scores(name: str) -> Scores:
         with Path(name).open(encoding="utf-8-sig", errors="replace") as lines:
             scores = Scores(iter(lambda: lines.readline(LINE_BYTES + 1), ""))
     except OSError as error:
-        raise SettingError(f"setting 'importance': {name}: {error.strerror}") from None
+        raise SettingError(f"setting 'importance': {name}: {error.strerror or error}") from None
     except SettingError as error:
         raise SettingError(f"setting 'importance': {name}: {error}") from None
     if scores.bad and not len(scores):

@@ -338,6 +338,6 @@ def _read(name: str) -> str:
         with Path(name).open("rb") as file:
             data = file.read(EXAMPLE_BYTES)
     except OSError as error:
-        raise SettingError(f"--topic-page {name}: {error.strerror}") from None
+        raise SettingError(f"--topic-page {name}: {error.strerror or error}") from None
     markup = data.decode("utf-8", "replace")
     return prose(markup.encode(), len(markup)) if "<" in markup[:2_000] else markup

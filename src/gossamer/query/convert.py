@@ -217,7 +217,7 @@ def sound_index(directory: Path) -> str:
         try:
             done = write_index(directory)
         except OSError as error:
-            told = f"{directory / INDEX} is damaged, and cannot be made again: {error.strerror}"
+            told = f"{directory / INDEX} is damaged, and cannot be made again: {error.strerror or error}"
             raise CrawlDirectoryError(f"{told}; copy the crawl where it can be written") from None
     return done.told
 

@@ -71,7 +71,7 @@ def load(file: str, name: str = "") -> tuple[Any, Mapping[str, Any]]:
     try:
         source = path.read_bytes()
     except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+        raise UsageError(f"{file}: cannot be read: {error.strerror or error}") from None
     module = ModuleType(MODULE)
     module.__file__ = str(path.resolve())
     with _as_module(module, path):

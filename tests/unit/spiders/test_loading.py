@@ -72,6 +72,18 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
         load(str(tmp_path))
 
 
+def test_a_file_whose_system_gives_no_number_for_its_error_is_told_with_its_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def without_number(_: Path) -> bytes:
+        raise OSError("the share does not answer")
+
+    file = written(tmp_path, HEAD)
+    monkeypatch.setattr("pathlib.Path.read_bytes", without_number)
+    with pytest.raises(UsageError, match=r"mine\.py: cannot be read: the share does not answer$"):
+        load(file)
+
+
 def test_modules_beside_the_file_are_found_behind_those_that_are_installed_and_only_while_it_is_loaded(
     tmp_path: Path,
 ) -> None:

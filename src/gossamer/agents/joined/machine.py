@@ -125,9 +125,8 @@ class JoinedMachine:
             self.directory.mkdir(parents=True, exist_ok=True)
             lock = ProcessLock(self.directory / "state/machine.lock")
         except OSError as error:
-            raise UsageError(
-                f"{self.directory} cannot be made: {error.strerror}; name another folder with -o"
-            ) from None
+            why = error.strerror or error
+            raise UsageError(f"{self.directory} cannot be made: {why}; name another folder with -o") from None
         with contextlib.closing(lock), self._meeting:
             note = self.directory / _NOTE
             try:

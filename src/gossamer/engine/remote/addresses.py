@@ -85,7 +85,7 @@ def listening_unix_socket(path: Path) -> tuple[socket.socket, int]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         seen = folder.lstat()
     except OSError as error:
-        raise WiringError(f"folder {str(folder)!r} for a socket cannot be made: {error.strerror}") from None
+        raise WiringError(f"folder {str(folder)!r} for a socket cannot be made: {error.strerror or error}") from None
     if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077:
         raise WiringError(
             f"folder {str(folder)!r} must be a real folder of yours and closed to others; run: chmod 700 {folder}"
@@ -102,7 +102,7 @@ def listening_unix_socket(path: Path) -> tuple[socket.socket, int]:
     except OSError as error:
         bound.close()
         hidden.unlink(missing_ok=True)
-        raise WiringError(f"cannot listen at unix:{path}: {error.strerror}") from None
+        raise WiringError(f"cannot listen at unix:{path}: {error.strerror or error}") from None
     bound.setblocking(False)
     return bound, inode
 

@@ -87,7 +87,7 @@ def read_secret(secret_file: str, environment: Mapping[str, str]) -> bytes:
         with Path(secret_file).open("rb") as file:
             secret = file.read(_SECRET_FILE_BYTES).strip()
     except OSError as error:
-        raise WiringError(f"secret_file {secret_file!r} cannot be read: {error.strerror}") from None
+        raise WiringError(f"secret_file {secret_file!r} cannot be read: {error.strerror or error}") from None
     if stat.S_IMODE(mode) & 0o077 and os.name == "posix":
         raise WiringError(f"secret_file {secret_file!r} is open to others; run: chmod 600 {secret_file}")
     if not secret:

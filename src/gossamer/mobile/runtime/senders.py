@@ -48,7 +48,7 @@ def own_certificate(folder: Path) -> OwnCertificate:
         told = "holds the runtime's key, and others can read it; remove it, and tell senders the new one"
         raise UsageError(f"{path} {told}") from None
     except OSError as error:
-        raise UsageError(f"the key of the runtime cannot be kept in {path}: {error.strerror}") from None
+        raise UsageError(f"the key of the runtime cannot be kept in {path}: {error.strerror or error}") from None
     except ValueError:
         raise UsageError(f"{path} holds no certificate; remove it, and tell senders the new key") from None
     public = certificate.public_key().public_bytes(
@@ -127,7 +127,7 @@ class Senders:
             told = "says who may send, and others can change or read it; chmod 600 it"
             raise UsageError(f"{self._path} {told}") from None
         except OSError as error:
-            raise UsageError(f"{self._path} cannot be read: {error.strerror}") from None
+            raise UsageError(f"{self._path} cannot be read: {error.strerror or error}") from None
         except ValueError as error:
             raise UsageError(f"{self._path} cannot be read: {error}; remove it, and admit senders again") from None
 
@@ -135,7 +135,7 @@ class Senders:
         try:
             replace_private(self._path, msgspec.json.format(msgspec.json.encode(SendersFile(senders))))
         except OSError as error:
-            raise UsageError(f"{self._path} cannot be written: {error.strerror}") from None
+            raise UsageError(f"{self._path} cannot be written: {error.strerror or error}") from None
 
 
 def _hashed(key: str) -> str:

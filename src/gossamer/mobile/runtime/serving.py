@@ -99,7 +99,7 @@ def state_folder(text: str = "", *, is_new: bool = False) -> Path:
     except FileNotFoundError:
         raise UsageError(f"{folder}: no runtime has run there; give the folder of its --state") from None
     except OSError as error:
-        raise UsageError(f"--state {folder}: cannot be used: {error.strerror}") from None
+        raise UsageError(f"--state {folder}: cannot be used: {error.strerror or error}") from None
     if found.st_uid != os.getuid() or found.st_mode & 0o022:
         raise UsageError(f"--state {folder}: others can write there; use a folder of your own, with chmod 700")
     return folder

@@ -68,7 +68,7 @@ class ReplayIndex:
             try:
                 found = path.stat()
             except OSError as error:
-                raise ReplayError(f"{path} cannot be read: {error.strerror}") from None
+                raise ReplayError(f"{path} cannot be read: {error.strerror or error}") from None
             digest.update(msgspec.json.encode([str(path.resolve()), found.st_size, found.st_mtime_ns]))
         folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         self.path = (cache or Path(folder, "gossamer", "replay")) / f"{digest.hexdigest()[:32]}.replay"

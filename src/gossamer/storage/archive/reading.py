@@ -145,7 +145,8 @@ def _at(path: Path, location: Location) -> Iterator[bytes]:
         with opened(path) as file:
             yield from (piece for piece, _ in _unpacked(file, location.offset, location.offset + location.length))
     except OSError as error:
-        raise CrawlDirectoryError(f"{path} cannot be read: {error.strerror}; bring it back from a copy") from None
+        why = error.strerror or error
+        raise CrawlDirectoryError(f"{path} cannot be read: {why}; bring it back from a copy") from None
 
 
 class _Broken(Exception):

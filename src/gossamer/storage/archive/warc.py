@@ -150,7 +150,7 @@ class WarcFiles:
         if lane.place in self._places:
             self._places.remove(lane.place)
             self._archive.report(
-                f"no archive file goes to {lane.place} any more: {error.strerror}; the others take them"
+                f"no archive file goes to {lane.place} any more: {error.strerror or error}; the others take them"
             )
         lane.close()
         return True

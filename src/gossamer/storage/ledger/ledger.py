@@ -125,7 +125,7 @@ class RocksLedger(LedgerReader):
                 raise
         except OSError as error:
             self._unlock()
-            told = f"cannot write to {places.state}: {error.strerror}"
+            told = f"cannot write to {places.state}: {error.strerror or error}"
             raise CrawlDirectoryError(f"{told}; resume where it can be written") from None
         except BaseException:
             self._unlock()
@@ -167,7 +167,7 @@ class RocksLedger(LedgerReader):
             try:
                 path = snapshot or stack.enter_context(opening.readable(self.places.ledger))
             except OSError as error:
-                raise CrawlDirectoryError(f"cannot read {self.places.ledger}: {error.strerror}") from None
+                raise CrawlDirectoryError(f"cannot read {self.places.ledger}: {error.strerror or error}") from None
             open_it = partial(self.store_type, path, self.sheet, read_only=True)
             self._store = open_it() if snapshot is not None else opening.open_beside(self.places.ledger, open_it)
             stack.callback(self._store.close)

@@ -51,7 +51,7 @@ class ProcessLock:
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            text = f"cannot write to {path.parent}: {error.strerror}; resume where the crawl directory can be written"
+            text = f"cannot write to {path.parent}: {error.strerror or error}; resume where the crawl directory can be written"
             raise CrawlDirectoryError(text) from None
         if not take_lock(descriptor, _LOOK):
             holder = os.read(descriptor, 32).decode("ascii", "replace").strip()

@@ -85,7 +85,7 @@ def read_key(path: Path) -> ExchangeKey:
         with path.open("rb") as file:  # a pipe would hang where it has no writer
             data = file.read(_MOST_BYTES)
     except OSError as error:
-        raise UsageError(f"the exchange key {path} cannot be read: {error.strerror}") from None
+        raise UsageError(f"the exchange key {path} cannot be read: {error.strerror or error}") from None
     try:
         key = msgspec.json.decode(data, type=ExchangeKey)
         is_one = key.format == _KEY_FORMAT and len(bytes.fromhex(key.secret)) == _SECRET_BYTES and bool(key.names)
@@ -285,7 +285,7 @@ def proved(path: Path, key: ExchangeKey, agent: str) -> UrlFile:
             if file_digest(file, sha256).hexdigest() != header.sha256:
                 raise UsageError(f"{path} is damaged: its bytes are not those that were written; bring it again")
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
     if not hmac.compare_digest(_seal(header, key).encode(), header.seal.encode("utf-8", "replace")):
         raise UsageError(
             f"{path} is forged, or its header was changed: its seal was not made with the key of this exchange"

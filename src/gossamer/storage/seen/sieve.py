@@ -331,7 +331,8 @@ class Sieve(Generic[T]):
         except OSError as error:
             # It changes nothing before its manifest, so it is tried again, for who waits until there is room.
             self._job = self._executor.submit(self._merging)
-            raise CrawlDirectoryError(f"the sieve in {self.directory} cannot be merged: {error.strerror}") from error
+            why = error.strerror or error
+            raise CrawlDirectoryError(f"the sieve in {self.directory} cannot be merged: {why}") from error
         self._job, self._in_job = None, 0
         self._runs = merge.standing
         self.merges += 1
