@@ -95,7 +95,7 @@ class Cluster(Protocol):
         ...
 
     async def living(self, names: Iterable[str]) -> Mapping[str, Placed]:
-        """Those that are at work, whoever has placed them."""
+        """Those that are at work, whichever supervisor has placed them."""
         ...
 
     async def nodes(self) -> Sequence[ClusterNode]:

@@ -48,8 +48,8 @@ def opened_ledger(
 ) -> RocksLedger:
     """An agent's ledger as its crawl has it, open until `stack` is left. Raises as `open` does.
 
-    Its next owner takes it for one whose process was killed: who asks hosts that another one has just asked waits before the first
-    request, as after a kill.
+    Its next owner takes it for one whose process was killed, and waits before its first request to hosts that another agent has
+    just asked, as after a kill.
     """
     ledger = ledger_of(directory, settings, agent, existing=existing)
     ledger.open()

@@ -109,7 +109,7 @@ ENOUGH = 8.0
 #: An agent that uses this part of its share is short of it. A measurement may miss one of eight units.
 SHORT = 0.85
 
-#: Who is not short keeps a share of which its use is this part: less than above, so that it does not become short of it at once.
+#: An agent that is not short keeps a share of which its use is this part: less than above, so that it is not short again at once.
 LOOSE = 0.7
 
 #: The least share: an agent that finds work has so much at once, and is short of it within one measurement.
@@ -253,7 +253,7 @@ class LentRates:
         for polite in self._units.providers(HostPoliteness):
             pages, size = polite.rates()
             if size is not None:
-                # A large body is paid for when it is there, and comes in long before: who counts more has seen more.
+                # A large body is paid for when it is there, and comes in long before, so the greater count is the newer one.
                 coming = sum(http.bytes_taken for http in self._units.providers(HttpModule))
                 size = msgspec.structs.replace(size, used=max(size.used, coming))
             return {name: use for name, use in zip(LENT, (pages, size), strict=True) if use is not None}

@@ -351,7 +351,7 @@ class Supervisor:
         self._spreading = asyncio.create_task(self._end(request))  # the loop itself holds tasks only weakly
 
     async def _end(self, request: ControlRequest) -> None:
-        """Tell every agent how to end, also one that starts only now; who takes too long is ended."""
+        """Tell every agent how to end, also one that starts only now, and end those that take too long."""
         self._is_over.set()
         self.beats.close()
         deadline = time.monotonic() + self.grace

@@ -102,7 +102,7 @@ def publish_at_rest(directory: Path, url: str, ledger: RocksLedger) -> None:
                 ours = None  # something was deleted since
         if ours is not None:
             return
-    # The lease of the crawl: who goes on with it elsewhere, since all rest here and are lost, waits no longer.
+    # The lease of the crawl: a person who goes on with it elsewhere, since all rest here and are lost, waits no longer.
     lease = head.lease if head is not None else StoreOptions().lease
     place = claimed(store, directory, agent, lease, time.time())
     shipping, snapshot = Shipping(directory, place, members, Metrics()), ledger.places.state / SNAPSHOT

@@ -79,7 +79,7 @@ class Publisher(Lapsing[PublisherSheet]):
         self._first = AGENT
         """The first of them at work: it was there before those who joined last."""
         self._is_unknown = False
-        """The agent has joined, and what the store has of the crawl does not name it: who goes on with that takes nothing over."""
+        """The agent has joined, and what the store has of the crawl does not name it, so that no takeover concerns it."""
         self._place: AgentInStore | None = None
         self._shipping: Shipping
         """What is in the store already, since this process owns its place there."""

@@ -82,7 +82,7 @@ class HelpInPortions(click.Command):
         return super().get_help(ctx)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """What the command does; who asks for one group knows that."""
+        """Write the description of the command, which a person who asks for one group knows already."""
         if not _is_one(ctx):
             super().format_help_text(ctx, formatter)
 

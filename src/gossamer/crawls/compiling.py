@@ -38,7 +38,7 @@ from gossamer.values.url_normalization import chosen
 #: Robots gates that read robots.txt, by their names in the catalog: the product token of a crawl is set in all of them.
 READING_GATES = ("robots", "shared-robots")
 
-#: What the store of the answers is called in the wiring.
+#: The name of the store of answers in the wiring.
 ANSWERS = "robots-answers"
 
 
@@ -53,7 +53,7 @@ def share_robots(builder: Builder) -> None:
         raise WiringError(f"--robots-cache: {wiring.source} has no provider 'robots' that uses 'robots'")
     if ANSWERS in wiring.providers and wiring.providers[ANSWERS].use != ANSWERS:
         raise WiringError(f"{wiring.source}: {ANSWERS}: --robots-cache needs this name; choose another one")
-    # The rules are kept without the sitemaps that a file names, so who fetches these reads the file.
+    # The rules are kept without the sitemaps that a file names, so a crawl that fetches these reads the file.
     reads = options.robots_cache == "shared" and not options.sitemaps
     terms: dict[str, Any] = {**plan.settings, "reads": reads, "view": view_of(options)}
     providers = {
@@ -65,7 +65,7 @@ def share_robots(builder: Builder) -> None:
 
 
 def view_of(options: CrawlOptions) -> str:
-    """A word for the web as this crawl sees it; empty for the web as everybody sees it. It tells no secret."""
+    """A word for the web as this crawl sees it; empty for the web as every crawler sees it. It tells no secret."""
     differing = {
         "resolve": sorted(options.resolve),
         "proxy": bool(options.proxy),

@@ -131,7 +131,7 @@ class AnyCrawl(ABC):
 
     @abstractmethod
     async def _start(self, held: contextlib.AsyncExitStack) -> None:
-        """Take the crawl, so that no other process has it; what ends with the work is left with `held`."""
+        """Take the crawl, so that no other process has it. Leave with `held` what ends with the work."""
 
     @abstractmethod
     async def _crawled(self) -> Summary:
@@ -182,9 +182,9 @@ class AnyCrawl(ABC):
                 self.report(self._place.told_vain)
             self._place.settle(made, self.has_begun and not is_vain)
         if self._companions.makes_tables and not self.is_aborted and not is_vain:
-            # What was torn off in the middle may have rows that were never committed: those logs stay open.
+            # A crawl that was torn off in the middle may have rows that were never committed: those logs stay open.
             summary = summary.with_failure(await self._companions.finish())
-            # What the tables cost belongs to the crawl.
+            # The cost of the tables belongs to the crawl.
             peak = max(summary.peak_rss_bytes, peak_rss())
             summary = msgspec.structs.replace(summary, cpu_seconds=cpu_seconds(), peak_rss_bytes=peak)
         return summary

@@ -106,7 +106,7 @@ class CrawlWork:
             self._drain()
 
     def abort(self) -> None:
-        """Stop at once: what is in flight is dropped, what is committed is kept. Safe to call at any time."""
+        """Stop at once: drop what is in flight, and keep what is committed. Safe to call at any time."""
         self.is_stopping = True
         self._tear()
 
@@ -237,7 +237,7 @@ class CrawlAtWork:
         self._work.abort()
 
     def pause(self) -> None:
-        """Ask for nothing more until :meth:`go_on`; what is in flight is finished and kept."""
+        """Ask for nothing more until :meth:`go_on`; requests in flight are finished and kept."""
         self.is_paused = True
         self.units.frontier.pause()
 

@@ -44,8 +44,9 @@ REFERENCES = 8
 #: Up to this many `<` cost the parser 0.13 s at the very worst, so nothing more is looked at.
 TRUSTED_TAGS = 8_000
 
-#: Up to this many, opening and closing tags are only counted against each other: who hides closing tags from the parser
-#: (in comments, as `</x>`) gains 0.4 s. Beyond it they are counted by name, and where that is not plain, looked at one by one.
+#: Up to this many, opening and closing tags are only counted against each other: a page that hides closing tags from
+#: the parser (in comments, as `</x>`) gains 0.4 s. Beyond it they are counted by name, and where that is not plain,
+#: looked at one by one.
 COUNTED_TAGS = 30_000
 
 #: Open elements at once: 50 ms. Real pages stay far below 500.

@@ -71,7 +71,7 @@ class Statistics(msgspec.Struct, frozen=True):
 
 
 class Waiters:
-    """Tasks that wait until a condition holds. Who changes something tells them, where some are `waiting`."""
+    """Tasks that wait until a condition holds. A method that changes something tells them, where some are `waiting`."""
 
     __slots__ = ("waiting",)
 

@@ -1,9 +1,9 @@
 """The two ends by which components hold a connector; they never see the connector itself.
 
-Behind the same end the connector may be exchanged while items flow (:mod:`gossamer.engine.changing`): who waits here is moved
-to the new one, and nothing in the component notices.
+Behind the same end the connector may be exchanged while items flow (:mod:`gossamer.engine.changing`): a task that waits here is
+moved to the new one, and nothing in the component notices.
 
-What a unit declares on its class: the ends it reads and writes, and the providers it uses.
+A unit declares on its class the ends that it reads and writes, and the providers that it uses.
 
 ::
 

@@ -61,7 +61,7 @@ class Handling:
         self, items: Sequence[Any], receipts: Receipts = None, gate: Gate | None = None
     ) -> None:
         """Hand a batch to the component, when it is not suspended and has a place free, send what it makes, and release the
-        receipts. Who has entered already gives a gate that is open."""
+        receipts. A caller that has entered already gives its open gate."""
         if receipts is not None:
             await self._perform_with(receipts, items)
             return

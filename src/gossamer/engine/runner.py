@@ -169,7 +169,7 @@ class Runner:
             task.cancel()
 
     def resize(self, workers: int, idle: float) -> None:
-        """Let at most so many be at work from now on; who is in the middle of an item finishes it."""
+        """Let at most so many be at work from now on; a worker in the middle of an item finishes it."""
         self.workers, self.idle = workers, idle
         self.gate.resize(workers)
         self._end_workers(max(0, self._alive - self._surplus - workers))

@@ -160,7 +160,7 @@ def setting(
         doc: one sentence for the reference.
         unit: `s`, `bytes`, `bytes/s` (then text such as `10m` or `16MB` is understood) or a noun (`requests`).
         restart: why the setting can change only with a restart; empty means that it is live.
-        secret: it may hold a password: who shows sheets does not show its value.
+        secret: it may hold a password, so its value is not shown where sheets are.
         names: what of this machine or its network a value can name, as `a file`, `code`, `a secret` or `a private network`; a
             browser may not give one.
         was: a name that it had, which is still understood.

@@ -132,7 +132,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         self.termination.end_if_done()
 
     def pause(self) -> None:
-        """Hand out no more until :meth:`go_on`; what is in flight is finished."""
+        """Hand out no more until :meth:`go_on`; tasks in flight are finished."""
         self.termination.is_paused = True
 
     def go_on(self) -> None:

@@ -37,7 +37,7 @@ class Termination:
         self.is_paused = False
         """A person has said so: nothing is handed out for now."""
         self.is_draining = False
-        """Nothing is handed out any more; what is in flight is committed."""
+        """Nothing is handed out any more; tasks in flight are committed."""
         self.has_lingered = False
         """It drains because all that was left waits for longer than it lingers."""
         self._has_told_memory = False

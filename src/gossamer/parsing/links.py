@@ -388,7 +388,7 @@ class LinkResolver(Filter[LinksSheet]):
         self._cache = JoinCache()
 
     def filter(self, visit: Visit) -> tuple[Visit]:
-        """Resolve a page's links; what was found has served and is dropped from the envelope."""
+        """Resolve a page's links, and drop those that were found from the envelope: they have served."""
         if not visit.found:
             return (visit,)
         base = visit.base or visit.url

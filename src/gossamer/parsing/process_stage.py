@@ -187,7 +187,7 @@ class Process(Filter[ProcessSheet]):
         return list(await asyncio.gather(*apart))
 
     def _read(self, visit: Visit) -> "Visit | Coroutine[Any, Any, Visit]":
-        """The visit, read; or what reads it while others go on."""
+        """The visit, read; or a coroutine that reads it while others go on."""
         marks = self._marks
         strikes = marks.begin(visit.url)
         done = self._read_here(visit, strikes)
@@ -197,7 +197,7 @@ class Process(Filter[ProcessSheet]):
     # -- one visit
 
     def _read_here(self, visit: Visit, strikes: int) -> "Visit | Coroutine[Any, Any, Visit] | None":
-        """The visit, read; what reads a part of it that has to be read apart; None where all of it has to be."""
+        """The visit, read; a coroutine where a part of it has to be read apart; None where all of it has to be."""
         response = visit.response
         if (
             visit.is_robots or visit.is_part or visit.task.is_want

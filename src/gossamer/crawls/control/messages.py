@@ -48,7 +48,7 @@ class Status(ControlRequest, frozen=True, tag="status"):
 
 
 class Pause(ControlRequest, frozen=True, tag="pause"):
-    """Hand out no more until :class:`Continue`; what is in flight is finished."""
+    """Hand out no more until :class:`Continue`; tasks in flight are finished."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
         crawl.pause()

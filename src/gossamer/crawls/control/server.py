@@ -136,7 +136,7 @@ class ControlServer:
         self._report(f"this crawl cannot be steered: {reasons[0] if reasons else 'no folder for a socket'}")
 
     async def stop(self) -> None:
-        """Listen no more; who is being answered gets the answer."""
+        """Listen no more, and finish the answers that are under way."""
         if self._server is None or self.path is None:
             return
         await stop_listening(self._server)

@@ -1,9 +1,9 @@
-"""Steering in the crawl's process: a request is carried out, and what it changed is noted.
+"""Steering in the crawl's process: a request is carried out, and the change is noted.
 
-What changes the crawl is told to `logs/steering.jsonl`, and what must outlive the process (settings, blocked hosts, the graph)
-is written into `crawl.toml` before it is answered: a resumed crawl goes by it. What each request does is said where it is
-declared (:mod:`~gossamer.crawls.control.messages`); what several of them need stands here. Settings are checked as a whole, and
-set in all units that they concern, or in none. Which unit an option sets is said by :mod:`gossamer.crawls.live`.
+Each change of the crawl is told to `logs/steering.jsonl`. Settings, blocked hosts and the graph must outlive the process, so they
+are written into `crawl.toml` before the request is answered, and a resumed crawl goes by them. The declaration of each request
+says what it does (:mod:`~gossamer.crawls.control.messages`); parts that several of them need stand here. Settings are checked as a
+whole, and set in all units that they concern, or in none. :mod:`gossamer.crawls.live` says which unit an option sets.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -128,7 +128,7 @@ async def answer(crawl: Steerable, request: ControlRequest) -> Answered:
 
 
 def note_steering(directory: Path, done: Mapping[str, Any]) -> None:
-    """One line for each change: who steered is the file's owner."""
+    """Write one line for each change; the owner of the file is the person who steered."""
     at = datetime.now(UTC).isoformat(timespec="milliseconds")
     add_entry(directory / STEERING_LOG, {"at": at, **done})
 

@@ -6,7 +6,7 @@
     dialer     HELLO(version, about, nonce, proof)
     acceptor   WELCOME(about, proof)        or REFUSED(reason)
 
-A proof is HMAC-SHA256 under the shared secret, over the role of who proves, both nonces and everything both sides said.
+A proof is HMAC-SHA256 under the shared secret, over the role of the prover, both nonces and everything both sides said.
 So a proof fits one connection and one direction: neither a recorded nor a reflected one is worth anything. It proves
 who is there; it does not encrypt. Where a connection is sealed (:mod:`.addresses`), a proof is also over the certificate of the
 acceptor, so that nothing between the two can take part. Otherwise, where machines do not trust the network, use a tunnel.

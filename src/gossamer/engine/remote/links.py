@@ -167,7 +167,7 @@ class Listener:
                 party, peer = await handshake.accept(pipe, self.secret, self.parties)
             self._half_open.leave(pipe, is_proved=True)
         except (LinkLost, BrokenFrame, RemoteRefused, TimeoutError) as error:
-            # Through a socket of this user's own, who goes away in its handshake is a process of ours that was stopped just then.
+            # On a socket of this user's own, a peer that goes away in its handshake is a process of ours that was just stopped.
             is_ours = isinstance(error, LinkLost) and self.address.scheme == "unix"
             level, why = logging.DEBUG if is_ours else logging.WARNING, str(error) or "it did not finish its handshake"
             self.refused += 1

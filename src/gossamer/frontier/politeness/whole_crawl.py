@@ -39,7 +39,7 @@ _REMEMBERED = 4096
 #: so that it cannot fail with the others.
 _RECENT = 600.0
 
-#: Different domains and addresses without which nothing tells our network from a server: who crawls one site waits for that.
+#: Different domains and addresses without which nothing tells our network from a server: a crawl of one site waits for that.
 _FEWEST = 2
 
 

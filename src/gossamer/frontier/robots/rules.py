@@ -113,7 +113,7 @@ class Matcher:
         for number, (allow, pattern) in enumerate(rules):
             self._add(wild, allow, pattern, number)
             if allow and (index := pattern.rfind("/index.htm")) >= 0 and "/" not in pattern[index + 1 :]:
-                # As Google's parser has it: who allows a folder's index page allows the folder's own URL.
+                # As Google's parser has it: a rule that allows a folder's index page allows the folder's own URL.
                 self._add(wild, allow, f"{pattern[: index + 1]}$", number)
         self._lengths = sorted({len(pattern) for pattern in self._plain}, reverse=True)
         self._starts = tuple(self._plain) if len(self._plain) <= MANY_PATTERNS else "/"

@@ -260,7 +260,7 @@ def snapshot(directory: Path, feed: Callable[[TripleStore], None], patience: flo
         yield folder / STORE
 
 
-#: Rests between two looks at the feeds: triples are cheaper by the ten thousand. Who asks does not wait for it.
+#: Rests between two looks at the feeds: triples are cheaper by the ten thousand. Questions do not wait for it.
 _RESTS = 10
 
 

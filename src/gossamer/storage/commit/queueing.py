@@ -329,7 +329,7 @@ class TaskQueueing:
         return [task for task, verdict in zip(tasks, verdicts, strict=True) if not verdict]
 
     def _within_budgets(self, tasks: Sequence[Task], rejected: dict[str, int]) -> list[Task]:
-        """Those that their hosts and domains may queue, which are then counted; what is cut is counted by the budget."""
+        """Those that their hosts and domains may queue, which are then counted; the budget counts those that it cuts."""
         rooms: dict[str, tuple[_Room, _Room | None]] = {}
         domains: dict[str, _Room] = {}
         kept: list[Task] = []

@@ -81,7 +81,7 @@ class Group(SpacesGroup, Protocol):
         flight."""
 
     def undo(self, row: DocumentRow) -> None:
-        """Forget the row of a URL and queue it again, as it was found; what was counted as kept counts no more."""
+        """Forget the row of a URL and queue it again, as it was found, and take it out of the counters of kept documents."""
 
     def begun(self, task: Task) -> None:
         """Note that a task in flight is about to be sent, and may not be sent again: see promise 4 of the ledger."""

@@ -37,7 +37,7 @@ MAIL_TO = "mail/"
 
 
 class OwedTask(msgspec.Struct, frozen=True):
-    """One entry of a mailbox. It is kept under the host of its task; who takes it is decided when it is taken."""
+    """One entry of a mailbox. It is kept under the host of its task; its taker is decided when it is taken."""
 
     recipient: str
     """The name under which its sender takes it."""
