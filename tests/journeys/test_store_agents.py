@@ -187,12 +187,12 @@ def test_agents_that_rest_while_the_store_is_away_wait_with_their_change(is_stop
             else:
                 away.rename(store)
 
-    with web_of_hosts(pages=20, latency=0.1) as web:
+    with web_of_hosts(pages=40, latency=0.1) as web:
         options = options_for(web, directory, agents=2, store=str(store), checkpoint_every=1.0)
         job = SupervisedCrawl([seed_of(web)], options, report=report)
 
         async def change(job: SupervisedCrawl) -> None:
-            await awaited(lambda: job.several.working and len(web.requests) > 30)
+            await awaited(lambda: job.several.working and len(job.several.glance().stored) == len(AGENTS))
             job.several.roster.want(job.several.graph, 3)
             job.several.rest()
             store.rename(away)
