@@ -55,6 +55,11 @@ def test_what_is_not_kept_or_never_comes_leaves_nothing(tmp_path: Path, run: Any
     assert not (tmp_path / "new").exists()
 
 
+def test_a_table_that_is_named_twice_has_each_row_once(tmp_path: Path) -> None:
+    table_log(tmp_path, "pages", "items", "pages").append([visit()], [None])
+    assert len(rows(tmp_path, "pages")) == 1
+
+
 def test_a_pages_links_are_one_frame_with_those_that_were_refused(tmp_path: Path) -> None:
     links = (Link("http://a.test/1"), Link("http://a.test/2"))
     one = msgspec.structs.replace(visit(), links=links, refused=(Link("http://b.test/", "img src", "x", True),))

@@ -137,7 +137,7 @@ class RowLog(Provider[TableLogSheet]):
         for trouble in troubles:
             self.metrics.count(trouble)
         self._write(_LOG, log)
-        for name in sheet.tables:
+        for name in dict.fromkeys(sheet.tables):
             self._write(name, written[name])
 
     def add(self, table: str, rows: Iterable[msgspec.Struct]) -> None:
