@@ -1,10 +1,10 @@
-"""Robots exclusion (RFC 9309): may this URL be fetched, and when must the host's robots.txt be asked for again?
+"""Robots exclusion (RFC 9309): whether a URL may be fetched, and when the host's robots.txt must be asked for again.
 
-Pure modules and one provider, in the order in which a robots.txt goes through them::
+A robots.txt goes through pure modules and one provider in this order::
 
     Response ──► provider.answered (the event that it is) ──► machine (what that means for the site, by one of the policies)
                                                                   │
-                        bytes ──► rules (a value, kept with the site) ──► matching (one URL)
+                        bytes ──► rules (a value, kept with the site, that judges each URL)
                                                                   │
                        frontier ◄── provider (contract.RobotsGate): allowed, denied, fetch first, wait
 
