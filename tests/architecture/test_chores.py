@@ -12,6 +12,8 @@ from tools.chores import changes as changelog
 from tools.chores import changes as fragments
 from tools.chores import check, docs, package, test
 from tools.chores import package as lock
+from tools.killing import CAMPAIGNS
+from tools.killing import main as campaign
 
 
 def test_dev_alone_lists_every_verb_with_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,6 +31,14 @@ def test_an_unknown_verb_is_refused_with_the_nearest_known_one(capsys: pytest.Ca
 def test_every_verb_is_documented_for_contributors() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert [verb for verb in dispatcher.verbs() if f"| `{verb}" not in text] == []
+
+
+@pytest.mark.parametrize("verb", CAMPAIGNS)
+def test_the_help_of_a_campaign_names_its_options(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        campaign(verb, ["--help"])
+    told = capsys.readouterr().out
+    assert all(f"--{option} " in told for option in (*CAMPAIGNS[verb].options, "seed", "folder"))
 
 
 def test_an_unknown_check_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:

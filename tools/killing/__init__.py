@@ -122,7 +122,7 @@ CAMPAIGNS = {
     "kill-recrawl": Campaign(
         "spiders:come_back",
         "Kill a crawl that comes back to its pages, and prove that none comes too soon and none is forgotten.",
-        {**_KILLS, "recrawl": "the policy"},
+        _KILLS,
         "no page too soon, none forgotten",
     ),
     "kill-rendering": Campaign(
