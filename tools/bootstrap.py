@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# What is installed once the lock of a kind is: dev.lock holds every line of run.lock, at the same version.
+# The locks that are installed once that of a kind is: dev.lock holds every line of run.lock, at the same version.
 LOCKS_OF = {"run": ("run",), "dev": ("run", "dev")}
 
 # Where pip puts things is ours to say; how it reaches its index (PIP_INDEX_URL, proxies, certificates) is the user's.

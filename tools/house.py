@@ -44,7 +44,7 @@ def sources() -> list[Path]:
 
 
 def measured() -> dict[str, int]:
-    """What the files say, and what a crawl passes."""
+    """The measures of the files, and those of a crawl's way through them."""
     texts = {path: path.read_text(encoding="utf-8") for path in sources()}
     names = collections.Counter(path.stem for path in texts if path.is_relative_to(ROOT / "src"))
     repeated = [name for name, files in names.items() if files > REPEATED and name not in EXPECTED_NAMES]
@@ -76,7 +76,7 @@ def lines_of_code(text: str) -> Iterator[int]:
 
 
 def passed() -> dict[str, int]:
-    """What a small crawl imports and passes, told by a process of its own."""
+    """The modules that a small crawl imports and passes, told by a process of its own."""
     done = subprocess.run(
         [sys.executable, "-P", "-c", "from tools import house; house.tell_crawl()"],
         cwd=ROOT, capture_output=True, text=True, check=False,

@@ -35,7 +35,7 @@ Place = tuple[str, int, int]
 
 
 class Verified(verifying.Verified):
-    """What `gossamer verify` says, and the rest. Records are responses and revisits that were read back."""
+    """The findings of `gossamer verify`, and the rest. Records are responses and revisits that were read back."""
 
     lines: int = 0
     """Visits in the crawl's log, robots.txt among them."""

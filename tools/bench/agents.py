@@ -1,4 +1,4 @@
-"""What several agents gain and cost: a crawl of one, a crawl of two, and two crawls that know nothing of each other; a host
+"""The gains and costs of several agents: a crawl of one, a crawl of two, and two crawls that know nothing of each other; a host
 that moves; a thousand slow hosts in one agent; URLs exchanged by files; table 8 of Ridgway 2010.
 
 Crawls run as commands, on all processors, beside the server of the simulated web: as people run them. Runs of a kind take

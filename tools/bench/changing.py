@@ -33,7 +33,7 @@ from tools.bench.ledger import opened
 #: Pages of a host.
 PAGES_A_HOST = 1_000
 
-#: What changes as a Poisson process in a web of mixed habits, at fixed times, in bursts; the rest never does.
+#: The habits of pages in a mixed web: they change as a Poisson process, at fixed times, in bursts, or never.
 _POISSON, _PERIODIC, _BURSTS, _NEVER = range(4)
 _MIXED = (0.6, 0.15, 0.15, 0.1)
 
@@ -173,7 +173,7 @@ def scheduled(store: RocksLedger, clock: SystemClock, sheet: RevisitSheet) -> Re
 
 
 class FreshnessFigures(msgspec.Struct, frozen=True):
-    """What came of a simulated crawl."""
+    """The figures of a simulated crawl."""
 
     freshness: float
     """Mean over the time that counts, weighted by importance."""

@@ -162,7 +162,7 @@ def cpu_of(process: int) -> float:
 
 
 def _timed(shown: BenchedDashboard, act: Callable[[], T]) -> tuple[T, float, float]:
-    """What comes of it, and the milliseconds that it took by the clock, and of the dashboard's CPU."""
+    """The result of the act, and the milliseconds that it took by the clock, and of the dashboard's CPU."""
     began, used = time.perf_counter(), cpu_of(shown.process.pid)
     found = act()
     return found, 1e3 * (time.perf_counter() - began), 1e3 * (cpu_of(shown.process.pid) - used)

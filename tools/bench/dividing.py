@@ -86,7 +86,7 @@ def owners(web: DividedWeb, agents: int, by: Division | None) -> tuple[int, ...]
 
 
 class ExchangeMode(Enum):
-    """What an agent does with a link to another agent's page (Cho and Garcia-Molina 2002, section 3)."""
+    """The ways of an agent with a link to another agent's page (Cho and Garcia-Molina 2002, section 3)."""
 
     FIREWALL = "firewall"
     """It forgets the link."""
@@ -97,7 +97,7 @@ class ExchangeMode(Enum):
 
 
 class SimulatedCrawl(msgspec.Struct):
-    """What a crawl came to."""
+    """The figures of a simulated crawl."""
 
     fetched: list[int] = []
     """Pages in the order in which they were fetched; one that two agents fetch stands here twice."""
@@ -114,7 +114,7 @@ class SimulatedCrawl(msgspec.Struct):
 
 
 class _Agent:
-    """What one agent knows: references that it has counted, what waits, what it has fetched, what it has to tell."""
+    """The knowledge of one agent: references that it has counted, pages that wait or are fetched, and links that it has to tell."""
 
     def __init__(self, *, best_first: bool) -> None:
         self._best_first = best_first
@@ -192,7 +192,7 @@ def crawl(
 def _follow(
     page: int, agent: _Agent, owner: _Agent, mode: ExchangeMode, told: SimulatedCrawl, *, at_once: bool
 ) -> None:
-    """What an agent does with a link to a page of an owner."""
+    """Treat a link of an agent to a page of an owner."""
     if owner is agent or mode is ExchangeMode.CROSS_OVER:
         agent.hear(page, foreign=owner is not agent)
     elif mode is ExchangeMode.EXCHANGE:

@@ -1,5 +1,5 @@
-"""What dividing a crawl costs, for 1 to 64 agents: exchange, coverage, overlap and quality, as Cho and Garcia-Molina
-measured them; and what it costs to say which agent a URL goes to.
+"""The cost of dividing a crawl, for 1 to 64 agents: exchange, coverage, overlap and quality, as Cho and Garcia-Molina
+measured them; and the cost of saying which agent a URL goes to.
 
 By simulation, on one synthetic web, with the designation of a crawl (J. Cho, H. Garcia-Molina, "Parallel crawlers", WWW
 2002; Hunyadi 2007, sections 2.4 and 5.3.1). No page is fetched, and every draw comes of a fixed seed: two runs give the same
@@ -45,7 +45,7 @@ PAGES, HOSTS = 40_000, 2_000
 #: Agents of each row.
 AGENTS = (1, 2, 4, 8, 16, 64)
 
-#: What a row is divided by, and what it is called.
+#: The name of a row -> the unit by which it is divided.
 DIVISIONS: dict[str, Division | None] = {"domain": "domain", "host": "host", "URL": None}
 
 #: Share of the web that a crawl fetches whose quality is measured, as in the paper: 8 of 40 million pages.

@@ -1,4 +1,4 @@
-"""What the machine room costs: provider call, connectors, filters, remote links, beside the tables 6.2 and 6.3 of Hunyadi 2007.
+"""The cost of the machine room: provider call, connectors, filters, remote links, beside the tables 6.2 and 6.3 of Hunyadi 2007.
 
 The thesis measured on an Athlon64 3000+ under Windows XP in 2007; its figures stand beside ours because it asks the
 question, not because the machines compare. As there, remote connectors are measured over loopback.

@@ -141,7 +141,7 @@ def _visited(policy: RevisitPolicy, known: KnownPage, now: float, is_changed: bo
 #: Visits for each mean change.
 BUDGETS = (0.3, 1.0, 3.0)
 
-#: What the hosts of a web say, and what habits its pages have; the first is measured beside the optimum and other rules.
+#: The words of the hosts of a web, and the habits of its pages; the first is measured beside the optimum and other rules.
 _PLAIN, _SAID, _HALF_LIE, _ALL_LIE, _MIXED = (
     "say nothing",
     "say 80 % of changes, 80 % of it true",
@@ -159,7 +159,7 @@ _WEBS = {
 
 
 def case(web: dict[str, Any], budget: float) -> FreshnessFigures:
-    """What comes of one web whose pages may be visited so often for each mean change."""
+    """The figures of one web whose pages may be visited so often for each mean change."""
     return simulated(msgspec.convert(web, WebOfChanges), budget)
 
 

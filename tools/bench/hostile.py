@@ -1,4 +1,4 @@
-"""What bad neighbours do to the others: hostile servers, bodies far larger than pages, and a long crawl's own memory.
+"""The harm that bad neighbours do to the others: hostile servers, bodies far larger than pages, and a long crawl's own memory.
 
 *hostile*: the pace of healthy hosts and the memory, while every case of a chapter is under way. Healthy hosts are asked at a
 pace that leaves the processor mostly idle, so that what is lost is lost to the hostile ones and not to the neighbours of

@@ -121,7 +121,7 @@ def by_masters(parts: Iterable[str], members: Sequence[Member]) -> dict[str, str
 
 
 class Month(msgspec.Struct):
-    """What came of a month."""
+    """The outcome of a month."""
 
     lost: int = 0
     refetched: float = 0.0

@@ -1,4 +1,4 @@
-"""What the durable heart costs: pushing and popping at size, knowing URLs, opening again. `bench seen` asks it for seen URLs.
+"""The cost of the durable heart: pushing and popping at size, knowing URLs, opening again. `bench seen` asks it for seen URLs.
 
 URLs have the locality of real links: popular hosts have most of them (Zipf), a page's links mostly stay on its host, and
 most were met before. `size` sets how many URLs are queued and seen at the large end; `GOSSAMER_BENCH_URLS` sets another.
@@ -149,7 +149,7 @@ def _links(hosts: list[str], count: int, chance: random.Random) -> Iterator[str]
 
 
 def _known(size: int, hosts: int) -> list[tuple[str, ...]]:
-    """What an agent takes that has seen `size` URLs and has half of them queued, at each tenth of them; and what it costs to ask
+    """The cost of an agent that has seen `size` URLs and has half of them queued, at each tenth of them; and that of asking
     for the links of pages, most of which are known."""
     names, chance, rows = _names(hosts), random.Random(3), list[tuple[str, ...]]()
     with tempfile.TemporaryDirectory() as folder:

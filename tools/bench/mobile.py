@@ -1,4 +1,4 @@
-"""What it costs to judge pages beside the data: a mobile crawler over pages in memory, on one core.
+"""The cost of judging pages beside the data: a mobile crawler over pages in memory, on one core.
 
 The source is a table of pages, so the time is that of the runner alone: reading, links, gates, parts, and packing of what
 comes home. Without folders the pages are made up: prose of Zipf's law with a menu and links, 25 to 35 KB. `--site DIR` takes
@@ -53,7 +53,7 @@ _HOST = "www.judged.example"
 _SITE = f"http://{_HOST}"
 _HEADERS = (("content-type", "text/html; charset=utf-8"), ("last-modified", "Sun, 01 Mar 2026 12:00:00 GMT"))
 
-#: What is judged, and by which program; no page that is made up has the words.
+#: The parts of a page that are judged, and their programs; no page that is made up has the words.
 _NEVER = "zyzzyva"
 ROWS: Mapping[str, Mapping[str, Any]] = {
     "URL, head and links": {"store": f'path("/{_NEVER}/**") or header({_NEVER})'},
@@ -152,7 +152,7 @@ def _judged(site: Mapping[str, bytes], program: Mapping[str, Any]) -> tuple[floa
                 yield batch
         yield journey.finish()
 
-    # What a process costs that begins is not what a page costs.
+    # The start of a process is no cost of a page.
     gc.collect()
     began = time.process_time()
     sent = sum(map(len, frames_of(crawler, batches())))

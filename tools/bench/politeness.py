@@ -1,4 +1,4 @@
-"""What politeness costs a request, and what it makes of servers that refuse: the pace it finds, and the refusals that
+"""The cost of politeness to a request, and its effect on servers that refuse: the pace it finds, and the refusals that
 finding it costs.
 
 The cost is that of turn, begin and end, with few hosts and many, spread and crowded. For the pace, a crawl's politeness asks
@@ -123,7 +123,7 @@ class ShownClock(FakeClock):
 
 
 class PaceFigures(NamedTuple):
-    """What one server was asked between two instants."""
+    """The requests to one server between two instants."""
 
     pace: float
     """Clean answers a second."""
@@ -178,7 +178,7 @@ def obedient(server: Server, delay: float, until: float) -> Iterator[PaceRequest
 
 
 def figures(requests: Iterator[PaceRequest], begin: float, end: float) -> PaceFigures:
-    """What lies between two instants."""
+    """The figures between two instants."""
     outcomes = [asked.outcome for asked in requests if begin <= asked.began < end]
     clean = sum(outcome is Outcome.OK for outcome in outcomes)
     span = end - begin

@@ -1,4 +1,4 @@
-"""What questions to a large crawl cost, and what it costs to find and keep structured data.
+"""The cost of questions to a large crawl, and of finding and keeping structured data.
 
 *questions*: SQL over links, reports and PageRank, over tables that no crawl made. Tables of pages and links are made as large as
 wanted. Rows are drawn by hashes of their numbers, so that every machine asks the same: hosts of unequal size, links that favour the

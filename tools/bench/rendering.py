@@ -1,4 +1,4 @@
-"""What it costs to render a page: one of a megabyte with thirty requisites, answered from memory, in a tab that is kept for
+"""The cost of rendering a page: one of a megabyte with thirty requisites, answered from memory, in a tab that is kept for
 its host and in a new one for each page; and one that waits for ten seconds of its own time. Besides, the memory of a pool of four
 places over thousands of pages, and what `--render auto` costs where no page needs a browser.
 
@@ -86,7 +86,7 @@ async def _tabs(places: int) -> AsyncIterator[Tabs]:
 
 
 async def _rendered(count: int, *, is_kept: bool) -> Sequence[str]:
-    """What so many pages take: pages a second of a processor, ms of a processor and by the clock, wants, and MB of the browser."""
+    """Costs of so many pages: pages a second of a processor, ms of a processor and by the clock, wants, and MB of the browser."""
     answers, wants, began, before = _answers(), 0, 0.0, 0.0
 
     async def ask(want: Want) -> WantedAnswer:

@@ -1,4 +1,4 @@
-"""What it costs to know which URLs are new, by the URL: in memory, in a trie, by a Bloom filter, in the ledger, and in bulk
+"""The cost of knowing which URLs are new, by the URL: in memory, in a trie, by a Bloom filter, in the ledger, and in bulk
 by the sieve.
 
 Two measurements at each size. *Filling*: so many new URLs, as pages of many hosts bring them in turn (popular hosts bring
@@ -74,7 +74,7 @@ class _Set:
         return 0
 
     def begin(self) -> None:
-        """What is asked from here on counts among the hits."""
+        """Questions from here on count among the hits."""
 
     def hits(self) -> str:
         """Share of all questions that a table in front answered."""

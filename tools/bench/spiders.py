@@ -1,4 +1,4 @@
-"""What the Python API and handlers cost a page, beside the command line, and beside Scrapy and Crawlee with the same spider.
+"""The cost of the Python API and handlers for a page, beside the command line, and beside Scrapy and Crawlee with the same spider.
 
 The site is a folder as for :mod:`gossamer.bench.peers`; what is compared is CPU a page, in pairs of one round: the figures
 of one machine swing from hour to hour. Each way is a program: this module, with a way, a seed URL, a number of live requests and a

@@ -1,4 +1,4 @@
-"""What a mobile crawl saves: bytes, requests and seconds, beside a stationary crawl of the same pages over the same line.
+"""The savings of a mobile crawl: bytes, requests and seconds, beside a stationary crawl of the same pages over the same line.
 
 Place in the flow: `gossamer bench mobile` adds these tables to those of judging. The site lies in a folder; a web server and
 a runtime serve it. Crawls are commands, as people run them, and reach either through a line that delays, limits and counts:
@@ -208,7 +208,7 @@ def _compare(
     numbers = count()
 
     def crawled(line: SlowLine, share: int, *options: str) -> tuple[LineCount, float]:
-        """What passed, and seconds by the crawl's own clock: without the start of its process."""
+        """The traffic, and seconds by the crawl's own clock: without the start of its process."""
         place = str(folder / f"crawl-{next(numbers)}")
         command = processes.command("gossamer", "crawl", f"http://{_HOST}{_FIRST}", "-o", place, "--json", "--quiet")
         command += ["--contact", "bench@example.org", "--filter", f"store: text({SHARES[share]})", "--traps", "report"]

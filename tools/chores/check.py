@@ -63,7 +63,7 @@ def main(arguments: list[str]) -> int:
     failed = 0
 
     def timed(check: Check) -> tuple[str, float]:
-        """What is wrong, and the seconds that it took to know."""
+        """The faults that a check found, and the seconds that it took."""
         begun = time.monotonic()
         return check.run(), time.monotonic() - begun
 

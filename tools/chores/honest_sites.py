@@ -46,7 +46,7 @@ _HTML = HtmlLinks()
 
 
 class Spent(NamedTuple):
-    """What a crawl has fetched: requests inside traps by host, before and after probes began, and all."""
+    """The requests that a crawl has spent: inside traps by host, before and after probes began, and all."""
 
     trapped: Counter[str]
     probed: Counter[str]

@@ -1,4 +1,4 @@
-"""What a release is made of: the locks, wheel and sdist.
+"""The parts of a release: the locks, wheel and sdist.
 
 `lock` keeps versions that fit, `lock --upgrade [PACKAGE...]` raises them. The locks hold for Linux and macOS and every Python that
 pyproject.toml allows. Their head carries a digest of what they were made from, so that `check` can tell without a network that they
@@ -30,7 +30,7 @@ SERIES = ("3.11", "3.12", "3.13", "3.14")
 #: The machines that people have; the names are uv's.
 PLATFORMS = ("x86_64-manylinux_2_28", "aarch64-manylinux_2_28", "aarch64-apple-darwin", "x86_64-apple-darwin")
 
-#: What an environment may keep of ours: how to reach a package index, and nothing that leads into this checkout.
+#: Variables that an environment may keep of ours: for the way to a package index, and none that leads into this checkout.
 KEPT = ("PIP_", "UV_", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "SSL_", "REQUESTS_")
 
 SPIDER = """\
@@ -82,7 +82,7 @@ class Trial:
         self.environment = {"PATH": os.defpath, "HOME": str(home), "LANG": "C.UTF-8", **kept}
 
     def run(self, *command: str) -> str:
-        """What the command prints.
+        """The output of the command.
 
         Raises:
             CalledProcessError: it failed; its own words stand above.
@@ -195,7 +195,7 @@ HEAD = "# Made by ./gossamer dev lock from pyproject.toml; not edited by hand.\n
 
 
 def digest(kind: str) -> str:
-    """What the lock `kind` ("run" or "dev") depends on, as a hash."""
+    """The inputs of the lock `kind` ("run" or "dev"), as a hash."""
     settings = pyproject()
     project = settings["project"]
     extras = [need for name in EXTRAS for need in project.get("optional-dependencies", {}).get(name, [])]
@@ -212,7 +212,7 @@ def pins(kind: str) -> dict[str, str]:
 
 
 def problems() -> list[str]:
-    """What is wrong with the locks as they lie there; empty when they are fresh."""
+    """The faults of the locks as they lie there; empty when they are fresh."""
     found = []
     for kind in ("run", "dev"):
         path = REQUIREMENTS / f"{kind}.lock"
@@ -225,7 +225,7 @@ def problems() -> list[str]:
         found += [
             f"requirements/dev.lock does not hold {name}=={version} of run.lock; run ./gossamer dev lock"
             for name, version in pins("run").items()
-            # What the tools need everywhere holds what runs in some places only.
+            # A pin of the tools that holds everywhere covers one that holds in some places only.
             if development.get(name) not in (version, version.partition(" ; ")[0])
         ]
     return found
@@ -260,7 +260,7 @@ def relock(arguments: list[str]) -> int:
         return 2
     try:
         compile_lock("run", options)
-        # What runs is decided first; the tools take what is left.
+        # The lock of the program is decided first; the tools take what is left.
         compile_lock("dev", ["--group", "dev", "--constraint", "requirements/run.lock", *options])
     except subprocess.CalledProcessError as error:
         print(f"gossamer dev lock: the resolver failed (exit {error.returncode}); its reason stands above.")

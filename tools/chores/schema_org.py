@@ -52,7 +52,7 @@ def module_of(context: dict[str, Any], version: str) -> str:
             raise NotExpressible(f"{term} has a type, and is not its own name")
     return "\n".join(
         [
-            f'"""What version {version} of schema.org\'s JSON-LD context says: every term that is more than its own name.',
+            f'"""The terms of version {version} of schema.org\'s JSON-LD context: every one that is more than its own name.',
             "",
             "Made by `./gossamer dev schema-org`; not written by hand.",
             '"""',

@@ -10,7 +10,7 @@ from tools import ROOT, set_test_data
 # With these, workers would only be in the way: a debugger needs the terminal, one test needs no second process.
 ALONE = ("-n", "--numprocesses", "--pdb", "--trace", "--collect-only", "--co")
 
-#: Who names tests wants these, slow or not.
+#: Options by which a person names tests, who then wants these, slow or not.
 NAMING = ("-k", "-m", "--lf", "--last-failed", "--ff", "--failed-first")
 
 ALL = "--all"

@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 class Told(msgspec.Struct):
     figures: dict[str, Any] = msgspec.field(default_factory=lambda: defaultdict(int))
     wrong: list[str] = []
-    """What did not hold, in words."""
+    """The promises that did not hold, in words."""
     faults: dict[str, Counter[str]] = msgspec.field(default_factory=lambda: defaultdict(Counter))
     """Kind -> where -> how many."""
 
@@ -53,7 +53,7 @@ class Campaign(NamedTuple):
     options: Mapping[str, str]
     """Option -> what it is; its default is that of the keyword of `run`."""
     proved: str
-    """What holds where nothing was wrong."""
+    """The claim that holds where nothing was wrong."""
 
 
 _KILLS = {"kills": "how many kills"}

@@ -84,7 +84,7 @@ class WatchedCrawl:
 
     @property
     def options(self) -> list[str]:
-        """What lets the crawl have them."""
+        """The options that let the crawl have them."""
         given = ["--agents", str(len(self.agents))]
         return [*given, "--designation", "master", "--masters", str(len(self.masters))] if self.masters else given
 

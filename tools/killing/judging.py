@@ -1,4 +1,4 @@
-"""What must hold of a crawl that was killed, judged from its web's log and from looks at it between two lives. Pure.
+"""The invariants of a crawl that was killed, judged from its web's log and from looks at it between two lives. Pure.
 
 The numbers of the invariants are those of docs/design/kills.md.
 """
@@ -44,7 +44,7 @@ class Life(msgspec.Struct):
     said: str = ""
     """Its line of JSON, where it ended by itself."""
     counters: dict[str, int] = {}
-    """What the ledger had counted when the life was over."""
+    """The counters of the ledger when the life was over."""
     done: set[str] = set()
     """URLs whose story was over then."""
     queued: int = 0
@@ -68,7 +68,7 @@ class Hit(msgspec.Struct, frozen=True):
 
 
 class Judgement(msgspec.Struct):
-    """What was found in one round."""
+    """The findings of one round."""
 
     breaches: dict[str, list[str]] = {}
     """By invariant, as `I1 nothing lost`."""
@@ -144,7 +144,7 @@ def judge(
 
 
 def few_refetched(hits: Sequence[Hit], lives: Sequence[Life], concurrency: int, told: Judgement) -> None:
-    """What was in flight at a kill is asked for again, and nothing else; within a life only what failed in passing is."""
+    """URLs in flight at a kill are asked for again, and no others; within a life only those that failed in passing are."""
     refetched = [0] * max(0, len(lives) - 1)
     last: dict[str, Hit] = {}
     for hit in hits:
@@ -166,7 +166,7 @@ def few_refetched(hits: Sequence[Hit], lives: Sequence[Life], concurrency: int, 
 
 
 def _kept_is_kept(hits: Sequence[Hit], lives: Sequence[Life], told: Judgement) -> None:
-    """What was done when a life was over is not asked for again."""
+    """URLs that were done when a life was over are not asked for again."""
     done: dict[str, int] = {}
     for life in lives:
         for url in life.done:

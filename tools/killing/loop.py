@@ -96,7 +96,7 @@ class Lives:
         life.code, life.said = process.returncode, out.strip()
         if life.code is not None and life.code >= 0:
             life.how = How.END
-        # What is kept, before the next life recovers anything. A crawl that died before it had a ledger has nothing.
+        # The ledger's facts, before the next life recovers anything. A crawl that died before it had a ledger has nothing.
         for ledger in ledgers_of(self._directory) if list(self._directory.glob("state/*/ledger/CURRENT")) else ():
             with ledger.looking():
                 life.counters = dict(ledger.counters())
@@ -149,7 +149,7 @@ SERVER_FLUSH = 0.5
 
 
 class JudgedRound(NamedTuple):
-    """What came of one round."""
+    """The outcome of one round."""
 
     hows: Counter[How]
     """How its lives ended."""

@@ -233,7 +233,7 @@ def run_crawls(folder: Path, say: Say, *, kills: int = 30, seed: int = 1) -> Tol
 
 
 def _judge(told: Told, crawl: subprocess.Popen[bytes], directory: Path, root: Path) -> None:
-    """What a crawl has at its end is what lies in the folder and is relevant, each once."""
+    """The crawl has at its end the relevant pages of the folder, each once."""
     judge_last(told, crawl)
     pages = {f"http://{_HOST}/{file.relative_to(root).as_posix()}": file.read_bytes() for file in root.rglob("*.html")}
     wanted = {url: page for url, page in pages.items() if SHARES[SHARE].encode() in page}

@@ -44,7 +44,7 @@ MOST_RUNS = 200
 #: Characters of what a run wrote that a finding shows: a traceback with its cause.
 LONGEST = 4000
 
-#: What stands in a traceback that comes from our code.
+#: The text in a traceback that comes from our code.
 OURS = str(ROOT / "src")
 
 #: Seconds between two signals of one run.
@@ -52,7 +52,7 @@ APART = 0.05
 
 
 class Disturbance(StrEnum):
-    """What happens to a run."""
+    """The disturbance of a run."""
 
     INTERRUPT = "SIGINT"
     TERMINATE = "SIGTERM"
@@ -71,7 +71,7 @@ SIGNALS: dict[Disturbance, tuple[int, ...]] = {
     Disturbance.READER_TERMINATE: (signal.SIGTERM,),
 }
 
-#: What the states at rest come to as exit status.
+#: The exit status of each state at rest.
 STATUS = {"finished": 0, "limit": 0, "stopped": 3, "incomplete": 4}
 
 #: How a run talks.
@@ -89,7 +89,7 @@ class DisturbedRun(msgspec.Struct, frozen=True):
     took: float
     """Seconds from the disturbance to the end."""
     said: str
-    """What it wrote, as far as it was read."""
+    """The text that it wrote, as far as it was read."""
     has_begun: bool = True
     """It had the directory in its hands."""
 
@@ -174,7 +174,7 @@ def _disturbed(command: list[str], chance: random.Random) -> DisturbedRun:
 
 
 def _left(stream: IO[bytes]) -> str:
-    """What is there to be read; it is not read from here on."""
+    """The text that is there to be read; the stream is not read from here on."""
     os.set_blocking(stream.fileno(), False)
     said = stream.read() or b""
     stream.close()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: Bytes of the disk of a store.
 _DISK = 1 << 30
 
-#: What a server says that has no room.
+#: The answer of a server that has no room.
 _NO_ROOM = b"<Error><Code>InsufficientStorage</Code><Message>The disk of this server is full.</Message></Error>"
 
 #: Where a process finds its clock: Python runs a module of this name as it begins.

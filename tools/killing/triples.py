@@ -145,7 +145,7 @@ def _round(web: FakeWeb, server: TripleServer, crawl: Path, kills: int, chance: 
 
 
 def _wrong(crawl: Path, server: TripleServer, expected: Said, number: int) -> list[str]:
-    """What table and stores lack, or have too much."""
+    """The triples that table and stores lack, or have too much."""
     with Database(crawl) as database:
         table = list(database.ask("SELECT graph, object FROM triples"))
     with current_copy(crawl, 60.0) as copy:

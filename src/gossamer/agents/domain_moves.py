@@ -127,7 +127,7 @@ class MovingDomains:
 
     async def _give(self, move: HandOver) -> Moved:
         if not self._parcel(move).exists():
-            # What would change while it is written is refused.
+            # A parcel that would change while it is written is refused.
             self._queues()
             if self._run.units.frontier.reopening.is_searching:
                 raise UsageError("the limit of depth has just changed, and its URLs are being looked for")
@@ -157,7 +157,7 @@ class MovingDomains:
         await self._done("take", move)
         for schedule in self._run.providers(RevisitSchedule):
             schedule.look_again()
-        # What this agent has found of them meanwhile, and the giver never heard of.
+        # Tasks that this agent has found of them meanwhile, and the giver never heard of.
         self._assign(move)
         owed = list(map(owed_task, found_within(ledger, OWED, move.arcs)))
         if owed:

@@ -226,7 +226,7 @@ def lies_in(arcs: Sequence[Arc], domain: str) -> bool:
     return is_in(arcs, domain_point(domain))
 
 
-# What is under way, and its steps.
+# The hand-overs under way, and their steps.
 
 #: A step of a hand-over in the giver or the taker. `release` undoes a `hold` where a giver cannot give.
 Step = Literal["hold", "give", "take", "drop", "release"]
@@ -276,7 +276,7 @@ class UnderWay(msgspec.Struct, frozen=True):
         return list(dict.fromkeys(one.taker for one in self.hand_overs or ()))
 
 
-#: What a giver gave, to a taker.
+#: A giver, its taker, and the domains that it gave.
 Gift = tuple[str, str, Moved]
 
 #: Lets agents, at rest or at work, do a step of all hand-overs that they have a part in; returns what was given. Raises
@@ -332,7 +332,7 @@ def write_note(directory: Path, work: UnderWay) -> None:
 
 
 def under_way(directory: Path) -> UnderWay | None:
-    """What is under way, if something is. Raises CrawlDirectoryError: its note is damaged."""
+    """The hand-overs that are under way, if there are any. Raises CrawlDirectoryError: its note is damaged."""
     return read_kept(directory / NOTE, UnderWay, _ADVICE) or _older(directory)
 
 
@@ -396,7 +396,7 @@ def forget_parcels(directory: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-# What older versions have begun.
+# Hand-overs that older versions have begun.
 
 _MOVES = """
 CREATE TABLE IF NOT EXISTS moves (point INTEGER PRIMARY KEY, giver TEXT NOT NULL, taker TEXT NOT NULL);
@@ -420,7 +420,7 @@ class OlderNote(msgspec.Struct, frozen=True):
 
 
 def _older(directory: Path) -> UnderWay | None:
-    """What an older version has begun. It committed before it took, or after it had copied; the rest was given up."""
+    """The hand-over that an older version has begun. It committed before it took, or after it had copied; the rest was given up."""
     if (move := read_kept(directory / _OLDER_AT_WORK, OlderNote, _ADVICE)) is not None:
         arcs = tuple(as_arcs(map(domain_point, move.domains)))
         one = HandOver(move.giver, move.taker, arcs, f"{PARCELS}/{move.name}", move.domains)

@@ -181,7 +181,7 @@ class Balance:
         self._since = math.inf
 
     def hear(self, now: float, loads: Mapping[str, Load]) -> Wish | None:
-        """What should move from the busiest of the agents that work to the idlest, so that both do the same; None where all stays
+        """The move from the busiest agent at work to the idlest that gives both the same work; None where all stays
         as it is."""
         giver = max(loads, key=lambda name: loads[name].busy)
         taker = min(loads, key=lambda name: loads[name].busy)

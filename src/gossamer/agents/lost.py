@@ -64,7 +64,7 @@ SELECT l.target, min(p.depth) + 1, any_value(l.source), any_value(l.relation)
 FROM links_all l JOIN pages_all p ON p.visit = l.visit GROUP BY l.target
 """
 
-#: What the name of an agent's file of links ends with; it lies beside its note.
+#: The end of the name of an agent's file of links; it lies beside its note.
 _LINKS = ".links"
 
 _tasks = msgspec.json.Decoder(Task)
@@ -158,7 +158,7 @@ def found_links(directory: Path, at_once: int = _AT_ONCE) -> Iterator[list[Task]
             yield [Task(target, host_of(target), depth, source, relation) for target, depth, source, relation in part]
 
 
-# What lost agents had fetched, as their logs say: where no page leads there any more, the crawl is not whole.
+# URLs that lost agents had fetched, as their logs say: where no page leads there any more, the crawl is not whole.
 
 
 class LostWork(msgspec.Struct, frozen=True):
@@ -198,7 +198,7 @@ def fetched(directory: Path, loss: LostWork) -> Iterator[str]:
 
 
 async def told_of_missing(crawl: "SeveralAgents", losses: Sequence[LostWork]) -> str:
-    """What is said of URLs that lost agents had fetched, and that no page has led to again; empty where there are none."""
+    """The message about URLs that lost agents had fetched, and that no page has led to again; empty where there are none."""
     from gossamer.agents.parcels import AgentsAtRest
 
     missing = sorted({url for loss in losses for url in fetched(crawl.directory, loss)})

@@ -260,7 +260,7 @@ def _told(work: UnderWay, moved: Sequence[Gift]) -> Iterator[str]:
             yield f"{taker} took {one.tasks:,} queued URLs of {one.hosts:,} hosts from {giver}"
 
 
-# What people see of the division, and change: `gossamer designations` reads the table that masters share, also while they work. A
+# The division as people see it, and change it: `gossamer designations` reads the table that masters share, also while they work. A
 # running crawl changes it itself, by a control message; of one at rest it is done here.
 
 
@@ -369,7 +369,7 @@ def assign(directory: Path, wiring: Wiring, members: tuple[str, ...], wanted: Ma
 
 
 def told_of_assigned(wanted: Mapping[str, str], later: Mapping[str, str], how: str) -> str:
-    """What became of domains that a person gave to agents, in words; `how` says when those move that have to."""
+    """The answer to a person who gave domains to agents, in words; `how` says when those move that have to."""
     lines = [f"{domain} moves to {agent} {how}" for domain, agent in later.items()]
     if len(later) < len(wanted):
         lines.append("the other domains are assigned at once" if later else "assigned at once: nothing has to move")

@@ -58,7 +58,7 @@ _INTAKE = ("ledger", "seen", "traversal", "prioritizer", "task_gates", "keepers"
 #: Where files go that lay among those to be merged and cannot be.
 REFUSED = "exchange/refused"
 
-#: What is said of a crawl that this is nothing for.
+#: The message about a crawl that exchanges no files.
 _NO_FILES = "this crawl exchanges no files; only a crawl that began with --exchange files does"
 
 

@@ -1,4 +1,4 @@
-"""What agents do at rest: each opens its own ledger, in a process of its own.
+"""The work of agents at rest: each opens its own ledger, in a process of its own.
 
 Place in the flow: :mod:`membership` lets domains change hands (:mod:`handing_over`), and asks here (:class:`AgentsAtRest`); a
 worker (:mod:`gossamer.engine.worker`) does it (:func:`do`). In a ledger the steps are the same as at work (:func:`steps`): the

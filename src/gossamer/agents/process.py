@@ -51,7 +51,7 @@ _DIVIDED_RATES = (("politeness", "rate"), ("politeness", "bandwidth"), ("http", 
 
 
 class AgentOrders(msgspec.Struct, frozen=True):
-    """What all agents of a crawl have to know beside its wiring."""
+    """The orders that all agents of a crawl get beside its wiring."""
 
     directory: str
     members: tuple[str, ...]
@@ -126,7 +126,7 @@ def agent_wiring(wiring: Wiring, graph: Graph, orders: AgentOrders, agent: str, 
 
 
 def part_of(unit: str, setting: str, value: Any, number: int, index: int) -> Any:
-    """What one agent gets of a setting that is for the whole crawl; the value itself of any other one."""
+    """The part that one agent gets of a setting for the whole crawl; the value itself of any other one."""
     if (unit, setting) == ("frontier", "concurrency"):
         return value // number + (index < value % number)
     if (unit, setting) in _DIVIDED_RATES and value is not None:
@@ -180,7 +180,7 @@ def main() -> int:
     """Run the agent, or the master."""
     folder, agent = Path(sys.argv[1]), sys.argv[2]
     if not _has_said():
-        # Who has to wait loads the program meanwhile; an error is said when it begins, if it still is so.
+        # An agent that has to wait loads the program meanwhile; an error is said when it begins, if it still is so.
         with contextlib.suppress(FlowError, GossamerError, OSError, ValueError):
             plan(read_orders(folder)[1], catalog())
     if not os.read(sys.stdin.fileno(), len(WORD)):

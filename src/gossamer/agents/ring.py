@@ -251,7 +251,7 @@ WORTH = 0.2
 
 
 class MeasuredLatency(NamedTuple):
-    """What an agent has measured of one domain."""
+    """The latency that an agent has measured of one domain."""
 
     place: str
     """Of the agent."""
@@ -299,7 +299,7 @@ def _add(found: dict[str, str], name: str, known: dict[str, float], worth: float
 
 
 def _suffixes(domain: str) -> Iterator[str]:
-    """What stands behind each dot of a name, the longest first; nothing of an address."""
+    """The part behind each dot of a name, the longest first; none of an address."""
     if ":" in domain or domain.rpartition(".")[2].isdigit():
         return
     while domain := domain.partition(".")[2]:

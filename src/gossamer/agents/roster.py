@@ -390,10 +390,10 @@ class Roster:
         supervisor.lending.ends_at = math.inf if frontier.max_time is None else began + frontier.max_time
 
     def _left_of(self, limit: int | None, used: str) -> int | None:
-        """What those who work may have of a limit of the whole crawl; `used` names what counts."""
+        """The part of a limit of the whole crawl that is left for agents at work; `used` names the count."""
         return None if limit is None else max(0, limit - sum(getattr(one, used) for one in self.left))
 
 
 def _elsewhere(cluster: Cluster) -> Elsewhere | None:
-    """What does things of agents at rest where they have machines of their own; None where they are here, or it cannot."""
+    """The way to agents at rest that have machines of their own; None where they are here, or the cluster knows no such way."""
     return cluster.do_at_rest if isinstance(cluster, FarCluster) else None

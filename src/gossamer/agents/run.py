@@ -189,9 +189,9 @@ class AgentRun(CrawlAtWork):
     # -- what the supervisor asks
 
     def news(self, *, first: bool = False) -> AgentNews:
-        """What it has come to; `first` says that the supervisor has just taken the agent over."""
+        """The news of this agent; `first` says that the supervisor has just taken the agent over."""
         frontier, counters = self.units.frontier, self.ledger.counters()
-        # What raises these is a visit that was kept, or URLs that came in: an agent at rest does nothing else.
+        # A visit that was kept, or URLs that came in, raise these: an agent at rest does nothing else.
         commits = counters.get("received", 0) + sum(n for name, n in counters.items() if name.startswith("outcome:"))
         in_flight = int(frontier.metrics.snapshot()["in_flight"])
         owes_nothing = not any(box.owes for box in self.units.providers(Mailbox))
@@ -307,7 +307,7 @@ class MasterRun:
     # -- what the supervisor asks
 
     def news(self, *, first: bool = False) -> AgentNews:
-        """What it has come to. It is at rest when no mail waits."""
+        """The news of this master. It is at rest when no mail waits."""
         mail = self._mail
         report = AgentReport(self.master, self.watched.life, mail.commits, mail.is_empty)
         return AgentNews(

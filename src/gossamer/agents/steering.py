@@ -146,7 +146,7 @@ async def _at_one(crawl: "SeveralAgents", request: ControlRequest, agent: str) -
 
 
 async def _told_by(line: AgentLine, request: ControlRequest, form: type[T]) -> T | None:
-    """What an agent or a master tells; None where it does not answer."""
+    """The answer of an agent or a master; None where there is none."""
     try:
         found: T = await line.told(request, form)
     except (AgentSilent, RequestRefused):
@@ -336,7 +336,7 @@ class GraphChanges:
         return difference
 
     def take_before(self) -> GraphBefore | None:
-        """What agents ran before the changes that they are about to begin with, once; None where there are none."""
+        """The graph that agents ran before the changes that they are about to begin with, once; None where there is none."""
         before, self._before = self._before, None
         return before
 

@@ -24,7 +24,7 @@ REFUSING = frozenset({UsageError.exit_code, WiringError.exit_code, CrawlDirector
 
 
 class News(ProcessRequest, frozen=True, tag="news"):
-    """What has this agent come to? Asked by its supervisor, again and again."""
+    """Tell the news of this agent. Its supervisor asks again and again."""
 
     steers = False
     first: bool = False
@@ -41,7 +41,7 @@ class SetAsideRows(msgspec.Struct, frozen=True):
 
 
 class ReadAside(ControlRequest, frozen=True, tag="read-aside"):
-    """What has this agent set aside?"""
+    """Tell the pages that this agent has set aside."""
 
     steers = False
 

@@ -34,7 +34,7 @@ _OWN_FILES = ("ledger", "archive", "log", "sieve")
 #: Seen sets that have, too.
 _OWN_SETS = ("url-trie", "bloom-seen")
 
-#: What takes orders of processors.
+#: The use of the unit that takes orders of processors.
 ORDERS_USE = "processor-orders"
 
 #: The provider that publishes a crawl into a store, and the settings that an outbox takes of it.
@@ -119,7 +119,7 @@ def with_agents(
     changed = {
         frontier: on_divided(wiring.components[frontier], {"arrived": "arrived"}),
         commit: claiming,
-        # What crawlers find out of their hosts may be another agent's.
+        # URLs that crawlers find out of their hosts may be another agent's.
         **{name: on_divided(plan, {}) for name, plan in wiring.components.items() if plan.use == "crawlers"},
     }
     made = msgspec.structs.replace(
@@ -196,7 +196,7 @@ def ledger_settings(wiring: Wiring) -> Mapping[str, Any]:
 
 
 def ring_rule(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What the settings of ledgers say of how hosts are assigned, for a ring."""
+    """The settings of ledgers by which hosts are assigned, for a ring."""
     return {name: settings[name] for name in ("division", "together") if name in settings}
 
 
@@ -318,7 +318,7 @@ def exchange_by_files(builder: Builder) -> None:
             "divided": ProviderPlan("divided-ledger", {"behind": ledger, "outbox": OUTBOX}),
         }
         wiring.check_free("several agents need", providers=providers)
-        # What crawlers find out of their hosts may be another agent's.
+        # URLs that crawlers find out of their hosts may be another agent's.
         found = (frontier, commit, *(name for name, plan in wiring.components.items() if plan.use == "crawlers"))
         components = {**wiring.components, **{name: on_divided(wiring.components[name], {}) for name in found}}
         divided = {**wiring.providers, **providers}

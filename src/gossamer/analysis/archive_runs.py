@@ -140,7 +140,7 @@ class ArchivedRulings(Provider[NoSettings]):
 
 
 class ArchivePart(msgspec.Struct):
-    """What one of them is told."""
+    """The orders for one of them."""
 
     directory: str
     wiring: Wiring

@@ -95,7 +95,7 @@ NOWHERE = "about:invalid"
 
 STYLE = "text/css"
 
-# What a server claims becomes a header field of ours.
+# A media type that a server claims becomes a header field of ours.
 _IMAGE = re.compile(r"image/[a-z0-9.+-]{1,50}")
 
 #: Relations of links that a person follows, and of pictures, as rewriting names them. Nothing else is fetched by a replayed page.

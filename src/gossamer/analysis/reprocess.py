@@ -179,7 +179,7 @@ class Reprocessing:
                 shutil.rmtree(left, ignore_errors=True)
             workspace = Path(tempfile.mkdtemp(prefix="reprocess-", dir=state))
             try:
-                # What is fetched meanwhile has been processed already: it is no part of the run.
+                # Visits that are fetched meanwhile have been processed already: they are no part of the run.
                 with Database(self.directory, before.files) as database:
                     answer = database.ask(_VISITS)
                     rows = (dict(zip(answer.columns, row, strict=True)) for row in answer)

@@ -184,7 +184,7 @@ class CrawlRewriting(ABC):
             try:
                 step()
             except Exception:
-                # What leaves nothing of the crawl half done keeps no crawl from going on.
+                # A failure that leaves nothing of the crawl half done keeps no crawl from going on.
                 if any(begun(self.directory)) and (step == self._follow or not self.journal.is_placed):
                     self.note(is_free=True)
                 raise

@@ -34,7 +34,7 @@ from gossamer.values.task import Task
 from gossamer.values.url import canonical, host_of, of_field, site_of
 from gossamer.values.visit import CUTS_OF_PAGES, Link, Location
 
-# What a story is made of: the values that `gossamer why --json` prints.
+# The parts of a story: the values that `gossamer why --json` prints.
 
 #: The parts of a URL as written, whatever they hold (RFC 3986, appendix B).
 _PARTS = re.compile(r"(?:([^:/?#]+):)?(?://([^/?#]*))?([^?#]*)(\?[^#]*)?(#.*)?", re.DOTALL)

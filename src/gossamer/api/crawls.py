@@ -45,10 +45,10 @@ READ_AHEAD = 64
 #: The component that hands pages to the program.
 READER = "program"
 
-#: What is yielded: successful HTML documents; documents of every type; every visit, whatever came of it.
+#: The visits that are yielded: successful HTML documents; documents of every type; every visit, whatever came of it.
 Yields = Literal["pages", "documents", "outcomes"]
 
-#: What the crawl tells goes here: what needs a person to act, errors of processors among it.
+#: The log of a crawl's messages: those on which a person has to act, errors of processors among them.
 LOG = logging.getLogger("gossamer")
 
 T = TypeVar("T")

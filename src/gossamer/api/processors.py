@@ -155,10 +155,10 @@ Result: TypeAlias = (
     | None
 )
 
-#: What a handler returns: one thing, or several; plain or async.
+#: The results of a handler: one thing, or several; plain or async.
 Results: TypeAlias = Result | Iterable[Result] | AsyncIterable[Result] | Awaitable[Result | Iterable[Result]]
 
-#: What a crawl starts from: one URL or request, or several.
+#: The seeds of a crawl: one URL or request, or several.
 Seeds: TypeAlias = str | Request | Iterable[str | Request]
 
 Handler: TypeAlias = Callable[[Page], Results]

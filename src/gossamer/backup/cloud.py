@@ -42,7 +42,7 @@ _ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT")
 _TOLD = 160
 _OF_SERVER = re.compile(r"<Code>(.*?)</Code>.*?<Message>(.*?)</Message>", re.DOTALL)
 
-#: What a server says where keys do not do.
+#: Errors by which a server refuses keys.
 _DENIED = (
     "AccessDenied",
     "AuthenticationFailed",
@@ -54,7 +54,7 @@ _DENIED = (
 #: The same where more rights would not do.
 _REFUSED = ("ExpiredToken", "RequestTimeTooSkewed", "NoSuchBucket", "ContainerNotFound")
 
-#: What the package says of a request that got no answer: the server, and in its notes for programmers why.
+#: The package's words on a request that got no answer: the server, and in its notes for programmers the reason.
 _ASKED, _FAILED = re.compile(r"Error performing [A-Z]+ (\w+://[^/\s]+)"), re.compile(r"kind: (?:Connect|Timeout)")
 _WHY = re.compile(r'(?:message|error): "(.*?)"')
 

@@ -284,7 +284,7 @@ def read_here(text: str, most: float = CACHE_BYTES) -> tuple[Path, str]:
 
 
 def _looked(look: Callable[[], T]) -> T:
-    """What a look at a store finds: its owner may publish meanwhile, and remove what it looks for."""
+    """The result of a look at a store: its owner may publish meanwhile, and remove objects that the look needs."""
     for _ in range(_LOOKS - 1):
         with contextlib.suppress(CrawlDirectoryError):
             return look()

@@ -107,7 +107,7 @@ class StoreHead(msgspec.Struct, frozen=True):
 
 
 class Owned(StorePoint, frozen=True, kw_only=True):
-    """What an agent's folder knows of its store, and tells other agents."""
+    """The place of an agent in its store, as its folder knows it and other agents are told."""
 
     url: str
     lives: tuple[str, ...]
@@ -117,7 +117,7 @@ class Owned(StorePoint, frozen=True, kw_only=True):
 
 
 def owned(directory: Path, agent: str) -> Owned | None:
-    """What an agent's folder knows of its store; None where it has none."""
+    """The place of an agent in its store, as its folder knows it; None where it has none."""
     with contextlib.suppress(FileNotFoundError, ValueError):
         return msgspec.json.decode(point_path(directory, agent).read_bytes(), type=Owned)
     return None

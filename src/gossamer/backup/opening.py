@@ -238,7 +238,7 @@ class CopiedStore:
                 self._leave(folder, str(error))
 
     def _found(self, do: Callable[[Store], T]) -> T:
-        """What the first folder has that has it: the disk of one may be lost, which its readers see as objects that are missing."""
+        """The object in the first folder that has it: the disk of one may be lost, which its readers see as missing objects."""
         for folder in self._folders[:-1]:
             with contextlib.suppress(ObjectMissing, StoreFailed):
                 return do(folder)

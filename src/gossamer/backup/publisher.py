@@ -82,7 +82,7 @@ class Publisher(Lapsing[PublisherSheet]):
         """The agent has joined, and what the store has of the crawl does not name it, so that no takeover concerns it."""
         self._place: AgentInStore | None = None
         self._shipping: Shipping
-        """What is in the store already, since this process owns its place there."""
+        """The objects that are in the store already, since this process owns its place there."""
         self._sent: dict[str, str] = {}
         """Requests that may not be sent twice, and have an object each: its name, and the identity of the request."""
         self._is_fenced = False
@@ -143,7 +143,7 @@ class Publisher(Lapsing[PublisherSheet]):
         await asyncio.gather(self._task, return_exceptions=True)
 
     def stored_agent(self) -> StoredAgent:
-        """What the store has of the agent."""
+        """The entry of the agent in the store."""
         head = None if self._place is None else self._place.head
         if head is None:
             return StoredAgent(

@@ -32,13 +32,13 @@ from gossamer.values.errors import CrawlDirectoryError
 #: Threads that ship at once; of files with more new bytes than this, one is shipped at a time, since its parts are in memory.
 _SHIPPERS, _LARGE = 3, 1 << 20
 
-#: What is made for this machine alone, or made again of the rest: locks, ledgers but for their snapshot, indexes, leftovers.
+#: Files that are made for this machine alone, or made again of the rest: locks, ledgers but for their snapshot, indexes, leftovers.
 _LEFT = re.compile(
     r"(.*/)?\..*|.*\.(lock|new|sock)|.*/lock|quarantine/.*|index/.*|triples/.*|state/control-folder|state/[^/]+/store\.json"
     r"|state/[^/]+/(ledger|checkpoints|making|made|replaced|publishing|damaged[^/]*)/.*"
 )
 
-#: What the supervisor of several agents, and their masters, make again of what the agents have.
+#: Files that the supervisor of several agents, and their masters, make again of those of the agents.
 _MADE_AGAIN = re.compile(
     r"logs/crawl\.jsonl|state/((supervisor/(?!moved\.json)|master-[^/]+/)|masters/shared\.sqlite).*"
 )

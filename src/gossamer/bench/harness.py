@@ -83,7 +83,7 @@ def apart(place: str, *arguments: Any) -> Any:
 
 @contextmanager
 def pinned(choose: Callable[[set[int]], int]) -> Iterator[None]:
-    """What is started inside gets one processor where there are several: crawler and server must not share one."""
+    """A process that is started inside gets one processor where there are several: crawler and server must not share one."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return

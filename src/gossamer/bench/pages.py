@@ -132,7 +132,7 @@ class Profile:
 
 
 class Samples:
-    """What a crawl holds, over time."""
+    """The figures of a crawl over time."""
 
     def __init__(self, crawl: Crawl, job: CrawlJob) -> None:
         nothing = dict.fromkeys(("seconds", "pages", "queued", "seen", "hosts"), 0.0)

@@ -47,7 +47,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gossam
 PER_HOST = 16
 
 
-#: What our crawl does for a page -> its options. All obey no delay: the server is ours.
+#: The work of our crawl for a page -> its options. All obey no delay: the server is ours.
 PROFILES = {"plain": ("--no-warc", "--robots", "ignore"), "archive": (), "everything": ("--analysis", "full")}
 
 #: Tags whose links are followed, by every crawler.

@@ -117,7 +117,7 @@ class FetchedPage(msgspec.Struct, frozen=True):
     picture: bool = False
     """Make a picture of it, too."""
     actions: tuple[Action, ...] = ()
-    """What is done on it when it has come to rest, before it is read."""
+    """Actions on the page when it has come to rest, before it is read."""
 
 
 class RenderedPage(msgspec.Struct, frozen=True):

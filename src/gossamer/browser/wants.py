@@ -56,7 +56,7 @@ VAIN_FOR, _MOST_VAIN = 600.0, 10_000
 #: Tells the requests of pages from the crawl's own of the same URL: an answer to the one is no page of the crawl.
 _KEY = "rendered"
 
-#: What is learnt of hosts, by its name in the ledger; and the rule by which parts of pages are refused.
+#: The name of the lessons about hosts in the ledger; and the rule by which parts of pages are refused.
 LESSONS, ARCHIVED = "render", "a rendered page had it fetched"
 
 #: The mark of a want that neither sends a body nor proves who asks.

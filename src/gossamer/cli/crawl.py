@@ -350,7 +350,7 @@ def _print_report(job: "SupervisedCrawl", summary: "Summary", telling: Telling) 
     if summary.needs_browser:
         shells = f"{summary.needs_browser:,} of {summary.pages:,} pages"
         print(f"browser:  {shells} seem to need a browser: they hold scripts, few words and hardly a link")
-    # What a stop leaves queued is told below, and is not lost.
+    # URLs that a stop leaves queued are told below, and are not lost.
     cuts = {name: count for name, count in summary.cuts.items() if name not in ("stopped", "refused")}
     if in_order := {name: count for name, count in cuts.items() if name not in CUTS_OF_PAGES}:
         print(f"cut:      {_by_rule(in_order)}; another order of the pages would leave out other URLs")

@@ -252,7 +252,7 @@ def digits_of(option: str, text: str) -> str:
 
 
 def instant(option: str, text: str | None) -> datetime.datetime | None:
-    """What an option of this name says: `2026-03-01`, `2026-03-01T12:00`, both in UTC unless they name a zone, or `7d` for
+    """The instant in an option of this name: `2026-03-01`, `2026-03-01T12:00`, both in UTC unless they name a zone, or `7d` for
     seven days ago. Raises UsageError: it is none of these."""
     if text is None:
         return None

@@ -284,7 +284,7 @@ def _wrong_use(error: click.UsageError, arguments: Sequence[str]) -> str:
 
 
 def _no_such_option(name: str, context: click.Context, arguments: Sequence[str]) -> click.NoSuchOption:
-    """What is told of an option that a command does not have: the option of ours that does the same as one of another crawler,
+    """The error for an option that a command lacks: it names the option of ours that does the same as one of another crawler,
     or the nearest of those that help shows. Options of earlier versions work, and are no advice."""
     from gossamer.cli.elsewhere import same_option
 

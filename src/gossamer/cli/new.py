@@ -143,7 +143,7 @@ def test_a_detail_is_an_item():
     assert item.value == {{"url": "https://example.test/1", "heading": "One"}}
 """
 
-#: What can be begun -> the file, and its test.
+#: Kinds of extensions that can be begun -> the file, and its test.
 TEMPLATES = {
     "processor": (_PROCESSOR, _PROCESSOR_TEST),
     "filter": (_FILTER, _FILTER_TEST),
@@ -214,7 +214,7 @@ def topology(
     gossamer topology http://localhost:8000/ --depth 3 --format toml > my.toml
     gossamer crawl --wiring my.toml
     """
-    # What follows imports every part that the wiring names; help does not.
+    # The imports below load every part that the wiring names; help does not.
     from gossamer.crawls.catalog import catalog
     from gossamer.crawls.compiling import find_wiring
     from gossamer.crawls.crawlers import compile_with_crawlers

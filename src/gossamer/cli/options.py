@@ -35,10 +35,10 @@ _OF_NAMED = {"a file": "FILE", "a folder": "DIR"}
 #: Characters of choices that still leave room for what the option does.
 LONGEST = 20
 
-#: What only a configuration file, or a program, says.
+#: Options that only a configuration file, or a program, gives.
 _IN_FILES = frozenset(("hosts",))
 
-#: What a crawl that goes on has already.
+#: Options that a crawl which goes on has already.
 SETTLED = ("output", "overwrite", "resume")
 
 

@@ -204,12 +204,12 @@ def dashboard(directories: tuple[str, ...], address: str, certificate: str, key:
 #: Seconds between two looks whether the crawl has begun, and that the dashboard has to end.
 LOOK, GRACE = 0.1, 3.0
 
-#: What an address to listen at looks like. Anything else after the option is a seed: `--dashboard https://example.org/`.
+#: The form of an address to listen at. Anything else after the option is a seed: `--dashboard https://example.org/`.
 ADDRESS = re.compile(r"([\w.-]*:|\[[0-9a-f:]+\]:)?\d+", re.ASCII | re.IGNORECASE)
 
 
 def parted(given: str | None) -> tuple[str | None, list[str]]:
-    """What stood behind the option, as the address of the dashboard (None: there is to be none), and seeds.
+    """The text behind the option, as the address of the dashboard (None: there is to be none), and seeds.
     Raises UsageError: no dashboard can be at this address."""
     if given is None:
         return None, []

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gossamer.storage.tables.contract import ColumnSpec, TableSpec
 
 
-#: What would begin a tag, if it were not for a person to read.
+#: Signs that would begin a tag, if they were not for a person to read.
 _TAG = re.compile(r"<(?=[a-zA-Z/!?])(?!br/?>)")
 
 
@@ -141,7 +141,7 @@ def _outcomes() -> str:
 
 
 def _robots() -> str:
-    """What every answer to a robots.txt request means, by policy, and the machine that goes by it."""
+    """The meaning of every answer to a robots.txt request, by policy, and the machine that goes by it."""
     policies = POLICIES.values()
     meanings = [(f"`{event}`", text, *(str(p.meanings[event]) for p in policies)) for event, text in EVENTS.items()]
     effects = [(f"`{effect}`", text) for effect, text in EFFECTS.items()]

@@ -28,10 +28,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Protocol, Self
 
-#: What sets colours, and nothing else: commands show by it what was found, and people's own code may, too.
+#: Escapes that set colours, and nothing else: commands show their findings by them, and people's own code may, too.
 _COLOURS = re.compile("(\x1b\\[[0-9;]*m)")
 
-#: What empties a terminal.
+#: The escape that empties a terminal.
 _EMPTY = "\x1b[2J\x1b[H"
 
 #: Characters with an escape of four digits.
@@ -147,7 +147,7 @@ def empty_terminal() -> None:
         stream.empty()
 
 
-# What commands share that say one line for each URL: where URLs come from, and what may stand in a line.
+# Functions that commands share which say one line for each URL: where URLs come from, and what may stand in a line.
 
 
 def given_urls(urls: tuple[str, ...]) -> Iterator[str]:
@@ -226,7 +226,7 @@ class Beneath(Protocol):
     def above(self, text: str) -> str: ...
 
 
-#: What is shown beneath: one panel, or none.
+#: Panels that are shown beneath: one, or none.
 _panels: list[Beneath] = []
 
 

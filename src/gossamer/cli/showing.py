@@ -319,7 +319,7 @@ class Panel:
         taken = sum(max(1, -(-cell_len(line) // max(1, columns))) for line in self._lines)
         up = f"\x1b[{taken - 1}A" if taken > 1 else ""
         erased = f"\r{up}\x1b[J" if self._lines else ""
-        # What has left the screen at its top cannot be drawn over.
+        # Lines that have left the screen at its top cannot be drawn over.
         self._lines = [cut(line, max(1, columns - 1)) for line in lines][: max(1, rows - 1)]
         return erased + text + "\n".join(self._lines)
 

@@ -115,7 +115,7 @@ _TRUTHS: Final = {"true": True, "1": True, "yes": True, "false": False, "0": Fal
 
 @contextlib.contextmanager
 def _one_line() -> Iterator[None]:
-    """What the user got wrong ends as one line and exit code 2."""
+    """An error of the user ends as one line and exit code 2."""
     try:
         yield
     except ValueError as error:

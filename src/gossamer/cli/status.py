@@ -300,7 +300,7 @@ def _said(entry: Entry) -> str:
 #: Bars of a plot, from nothing to the most.
 BARS = " ▁▂▃▄▅▆▇█"
 
-#: What draws the eye to a problem, by its severity.
+#: Styles that draw the eye to a problem, by its severity.
 STYLES = {"halt": "bold red", "loss": "red", "slow": "yellow", "note": "cyan"}
 
 #: Problems, reasons to wait and hosts that are shown: more than fit on most terminals.
@@ -401,7 +401,7 @@ def _shown(looking: "CrawlWatch", interval: float) -> None:
 
     leave_terminal()  # moving about on it takes what the guard of a terminal escapes
     console = Console()
-    # What cannot be looked at at all is refused before the screen is taken.
+    # A directory that cannot be looked at at all is refused before the screen is taken.
     now, past, due = looking.look(), past_speeds(looking.directory), time.monotonic() + FINE
     with Live(console=console, screen=True, auto_refresh=False, vertical_overflow="crop") as live:
         while True:

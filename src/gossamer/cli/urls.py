@@ -177,7 +177,7 @@ def _told(command: Any) -> Any:
 
 
 def _page_facts(page: Path | None, told: dict[str, Any], header: tuple[str, ...]) -> dict[str, Any]:
-    """What a gate knows of a whole page: of the file, or of an empty page. An option that was given counts more than the file.
+    """The facts of a whole page for a gate: of the file, or of an empty page. An option that was given counts more than the file.
     Raises UsageError: the file cannot be read, or a field has no colon."""
     import msgspec
 

@@ -41,7 +41,7 @@ LINE = 1 << 22
 
 
 class Look(msgspec.Struct, frozen=True, tag_field="do", tag="look"):
-    """What have your units counted?"""
+    """Tell the counts of your units."""
 
     number: int = 0
 

@@ -43,7 +43,7 @@ _NOTE = "state/mirror.json"
 #: The file by which a mirror is known.
 MIRROR_MARK = ".gossamer-mirror.json"
 
-#: What a mirror holds beside its documents.
+#: Files that a mirror holds beside its documents.
 _OWN = frozenset((MIRROR_MARK, "index.html"))
 
 

@@ -327,7 +327,7 @@ RULES: dict[str, Callable[[Builder], None]] = {
     "robots_cache": share_robots,
 }
 
-#: What is done for every crawl, after its options: it depends on several of them, or on none.
+#: The steps that every crawl takes, after its options: they depend on several of them, or on none.
 ALWAYS: tuple[Callable[[Builder], None], ...] = (
     *(_documents, _header, _cookie_file, _seeds, _identity, _permission),
     _subjects,

@@ -21,7 +21,7 @@ from gossamer.values.errors import UsageError
 
 P = TypeVar("P")
 
-#: What stands between the name of a unit and the number of the crawler that has it; also the names of their processes.
+#: The word between the name of a unit and the number of the crawler that has it; also the names of their processes.
 CRAWLER = "crawler"
 
 #: Stages that a crawler takes with it, as far as they follow each other from the fetch. They need nothing of the ledger but a hint.

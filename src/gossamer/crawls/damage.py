@@ -159,7 +159,7 @@ def accept_losses(directory: Path, ledgers: list[RocksLedger]) -> Accepted:
             from gossamer.storage.ledger.deleting import forget
 
             again += forget(ledger, holes.has, {**given_up, **holes.ends})
-            # What the index says of these places is not true any more.
+            # The entries of the index for these places are not true any more.
             notes = msgspec.structs.replace(notes, index=())
         elif given_up:
             ledger.give_up_ends(given_up)

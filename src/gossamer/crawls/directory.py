@@ -63,7 +63,7 @@ def read_wiring(directory: Path) -> Wiring:
 #: A store beside a ledger, which knows URLs by itself: they would not be fetched again.
 _SIEVE = "sieve"
 
-#: What a lost ledger is called from then on, with a number.
+#: The name of a lost ledger from then on, with a number.
 _ASIDE = "damaged"
 
 
@@ -161,7 +161,7 @@ def _ends(directory: Path, agent: str) -> Iterator[tuple[str, int]]:
             yield path.relative_to(directory).as_posix(), end
 
 
-#: What a run leaves alone in its directory that was killed before that was a crawl.
+#: The only file in the directory of a run that was killed before that was a crawl.
 _UNFINISHED = f"{CRAWL_FILE}.new"
 
 #: Marks a directory in which notes are written that have to be there before it is a crawl; and where they lie.

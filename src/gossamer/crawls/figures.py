@@ -209,7 +209,7 @@ class UnitsAtWork:
         return [component for component in found if isinstance(component, kind)]
 
 
-#: What one agent of several has, as the catalog calls it: it keeps what the others get.
+#: Units of one agent of several, as the catalog calls them: they keep what the others get.
 _OUTBOXES = frozenset({"outbox", "mass-mail", "file-outbox"})
 
 

@@ -103,7 +103,7 @@ class ItemFiles:
                 raise UsageError(f"--items {file} cannot be written: {error.strerror or error}") from None
 
 
-#: What follows a crawl, by the name of its follower: where it shows that the crawl has it, and how it is called.
+#: Followers of a crawl by name: the place that shows that the crawl has one, and the words for its failure.
 _PLACES = {
     "items": (places.ITEM_FILE_NOTES, "items could not be written to a file"),
     "triples": (places.TRIPLES, "the triple store is not complete"),
@@ -112,7 +112,7 @@ _PLACES = {
     "packages": (places.PACKAGE_FOLLOWERS, "data that packages derive from the crawl is not complete"),
 }
 
-#: What has nothing to do before the table `triples` has a row, by the name of its follower: where notes show that it ever had
+#: Followers that have nothing to do before the table `triples` has a row, by name: where notes show that one ever had
 #: something to do. On most of the web `--rdf` finds nothing, and a process that waits for it in vain costs 0.2 s of CPU.
 _NEED_TRIPLES = {"triples": f"{places.TRIPLES}/*.sqlite", "endpoints": f"{places.ENDPOINTS}/*/*.sqlite"}
 

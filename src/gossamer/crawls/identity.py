@@ -81,7 +81,7 @@ def credentials(
         raise UsageError("--header-for names a host for fields of --header that look secret, and there is none; add it")
     found = [f"{site} {field}" for field in secret for site in (*own, *_also(header_for, own))]
     by_auth: dict[str, str] = {}
-    # What names a host comes last: it says more of that host than what is for all seeds.
+    # An entry that names a host comes last: it says more of that host than one for all seeds.
     for text in sorted(auth, key=_names_host):
         if (referred := _REFERRED.fullmatch(text)) and REFERENCE.fullmatch(where := referred["where"]):
             where = f"@{Path(where[1:]).absolute()}" if where.startswith("@") else where

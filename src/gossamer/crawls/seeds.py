@@ -75,7 +75,7 @@ def read_seed(text: str, hostless: Container[str]) -> str:
 
 
 def users_of(texts: Sequence[str]) -> tuple[str, ...]:
-    """What seeds such as `https://USER:PASSWORD@example.org/` say of who asks, as entries of `--auth`. Raises UsageError: a
+    """The users in seeds such as `https://USER:PASSWORD@example.org/`, as entries of `--auth`. Raises UsageError: a
     site has two users, or is of a scheme that knows none."""
     found: dict[str, str] = {}
     for text in texts:
@@ -201,7 +201,7 @@ def resolvers(graph: Graph) -> list[GuardedResolver[Any]]:
 
 
 def _remedy(resolver: GuardedResolver[Any], options: CrawlOptions) -> str:
-    """What to do about a seed that is off this machine and must not be asked; empty where it is not that."""
+    """The remedy for a seed that is off this machine and must not be asked; empty for any other seed."""
     if not resolver.sheet.only_loopback:
         return ""
     if options.robots == "ignore" and not options.i_own_these_hosts:

@@ -33,7 +33,7 @@ SAMPLES, MANY_HOSTS = 5, 20
 #: Why nothing is set aside of a family that a person trusts.
 _RELEASED = "a person has released it"
 
-#: What is unusual: a host with so many URLs, and so many times more than the host in the middle.
+#: The bounds of an unusual host: so many URLs, and so many times more than the host in the middle.
 MANY, TIMES = 1_000, 10
 
 

@@ -27,5 +27,5 @@ class DashboardPage(msgspec.Struct, frozen=True):
     """Cells in the order of the columns: texts, numbers, times, or anything that JSON can hold."""
 
 
-#: What a subject names.
+#: The function that a subject names.
 PageFunction = Callable[[Path], DashboardPage]

@@ -45,7 +45,7 @@ BEGINNING, _LOOK = 15.0, 0.05
 #: Exit statuses of a crawl that did work: it finished, was stopped, or is incomplete.
 WORKED = (0, 3, 4)
 
-#: What a crawl that a click has begun says to its person goes here, inside the crawl directory.
+#: The file, inside the crawl directory, for messages to a person from a crawl that a click has begun.
 CONSOLE = "logs/console.log"
 
 #: Bytes of what it said that are read.
@@ -179,7 +179,7 @@ NOT_OF_A_FORM = frozenset(
 #: Schemes of seeds: those of servers. A `file:` seed would name files.
 SCHEMES = ("http", "https", "ftp", "gopher")
 
-#: What a new directory may be called.
+#: The form of a new directory's name.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 Value = str | bool | list[str]
@@ -223,7 +223,7 @@ class StartedCrawl(msgspec.Struct, frozen=True):
     """The command that does the same, without the passwords of seeds."""
 
 
-#: Who asks, in a seed.
+#: The user in a seed.
 _USER = re.compile(r"(?<=://)[^/?#\\]*@")
 
 

@@ -27,7 +27,7 @@ CrawlAnswer = Callable[[Request, ShownCrawl], Awaitable[Any]]
 _NUMBERS = {"hours": "number", "offset": "integer", "limit": "integer", "start": "integer"}
 
 
-#: What the description says of addresses: what each does, and what the words of its query say.
+#: The description of addresses: the effect of each, and the meaning of the words of its query.
 _TOLD = """
 GET /api/session
     Say what the asker may do.

@@ -86,7 +86,7 @@ _MARK_IN_VALUE = lazy_automaton(rb"""="[^"<>]*[<>]|='[^'<>]*[<>]""")
 #: So many values of one tag are looked at in which a tag seems to end: each takes another look at the whole part.
 _MOST_IN_A_TAG = 8
 
-#: What stands before the first tag belongs to one, too; and one that ends nothing stands behind the last.
+#: Text before the first tag belongs to one, too; and a tag that ends nothing stands behind the last.
 _FIRST, _LAST = b"<p>", b"<" + bytes(2 * NAME_BYTES)
 
 
@@ -114,7 +114,7 @@ _SPOKEN = bytes(_shape(code) == 3 or code >= 0x80 for code in range(256))
 _UNSPACED_PAIRS = np.zeros(0x1000, dtype=bool)
 for _pair, _last in _UNSPACED:
     _UNSPACED_PAIRS[_pair - 0xE000 : _last - 0xE000 + 1] = True
-# What an opening and a closing tag add to the number of open elements.
+# The steps of an opening and a closing tag in the number of open elements.
 _STEPS = np.array([1, -1])
 
 
@@ -291,7 +291,7 @@ def _tags(data: bytes, length: int) -> _Tags:
     codes = np.frombuffer(data, dtype=np.uint8)
     marks = ((codes & 0xFD) == ord("<")).nonzero()[0]  # `>` differs in one bit
     opens = codes.take(marks) == ord("<")
-    # What begins no tag ends none either: pages write `alt="<-"`.
+    # A `<` that begins no tag ends none either: pages write `alt="<-"`.
     useless = opens & ~_BEGINS.take(codes.take(marks + 1, mode="clip"))
     if useless.any():
         marks, opens = marks[~useless], opens[~useless]

@@ -49,7 +49,7 @@ def media_type_of(response: Response, relation: str = "") -> str:
 #: too and starts again ("change the encoding"); looking further at once comes to the same.
 PRESCAN_BYTES = 16_384
 
-#: What Western browsers take where nothing is said (HTML, table of suggested defaults).
+#: The encoding that Western browsers take where nothing is said (HTML, table of suggested defaults).
 DEFAULT = "windows-1252"
 
 #: Where the standard's prescan ends, and nearly all declarations stand.
@@ -74,7 +74,7 @@ _IN_META = lazy_pattern(
     r"""charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:"([^"]*)(?:"|\Z())|'([^']*)(?:'|\Z())|([^\t\n\f\r ;]*))""", re.IGNORECASE
 )
 _XML = lazy_pattern(rb"""<\?xml[^>]*?encoding\s*=\s*(?:"([^">]*)"|'([^'>]*)')""")
-#: What the detector calls by another name than the standard does.
+#: Encodings that the detector calls by another name than the standard does.
 _PYTHON_NAMES = {"cp874": "windows-874"}
 _HIGH = lazy_pattern(rb"[\x80-\xff]")
 
@@ -240,7 +240,7 @@ UTF_8_QUERIES = frozenset(["", "utf-8", "utf-16be", "utf-16le", "replacement"])
 _SPECIAL = frozenset(["http", "https", "ftp", "file"])
 _SCHEME = lazy_pattern(r"([A-Za-z][A-Za-z0-9+.-]*+):")
 
-#: What the parser drops: white space and control characters at the ends, line ends and tabs anywhere.
+#: Characters that the parser drops: white space and control characters at the ends, line ends and tabs anywhere.
 _AT_ENDS = "".join(map(chr, range(0x21)))
 _ANYWHERE = str.maketrans("", "", "\t\n\r")
 

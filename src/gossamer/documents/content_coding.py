@@ -32,7 +32,7 @@ class Keeping(msgspec.Struct, frozen=True):
 
 NOTHING = Keeping(0, 0)
 
-#: What is asked for, in the words and the order of browsers.
+#: The codings that are asked for, in the words and the order of browsers.
 ACCEPTED = "gzip, deflate, br, zstd"
 
 #: Codings one inside the other (design question 12): gzip of gzip reached 247,000:1.

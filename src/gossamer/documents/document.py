@@ -372,7 +372,7 @@ class Document:
         except UnreadableUrl:
             return self.url
         scheme = scheme_of(base)
-        # What stands on the web does not get to speak of this machine's files by calling one of them its base.
+        # A page on the web does not get to speak of this machine's files by calling one of them its base.
         foreign = scheme == "file" and scheme_of(self.url) != "file"
         return self.url if foreign or scheme in _NO_BASE else base
 

@@ -17,7 +17,7 @@ import numpy as np
 from gossamer.documents.markup import SPACE
 from gossamer.values.patterns import lazy_automaton
 
-# What a tag does to the text around it. Kinds from HIDES on are elements whose content is no prose, one kind for each name.
+# The effect of a tag on the text around it. Kinds from HIDES on are elements whose content is no prose, one kind for each name.
 ENDS, INLINE, CODE, LINK, COMMENT, HIDES = range(6)
 
 #: Every tag that is not named here ends a block.
@@ -227,14 +227,14 @@ _CONSENT = lazy_automaton(
 # Those of them that stand for one of many, which may be all that a page has; and those of replies, but not of what is around them.
 _EQUALS = _words("comment remark repl(?:y|ies) respond teaser promo widget card banner extra related caption tags")
 _TALK = re.compile(rb"(?i)(?:^|[^a-z])comment(?!s?[-_]*(?:form|respond|meta|author|count|reply|metadata|nav))")
-# What a browser shows when a reader opens it: an answer, a tab.
+# Elements that a browser shows when a reader opens them: an answer, a tab.
 _OPENS = _words("accordion collaps faq toggle tab-?(?:pane|content) tabpanel")
 _ARTICLE = _words("article body content hentry h-entry entry main page post text blog story")
 #: Names of the very body of an article.
 _BODY = _words(
     "(?:article|entry|post|story|news|blog)s?[-_]*(?:body|content|text|copy) articlebody mw-parser-output markdown-body"
 )
-#: What holds the content of a page that may be no article: a reference, an index.
+#: Elements that hold the content of a page that may be no article: a reference, an index.
 _LANDMARK = re.compile(
     rb"""(?i)role=["']?main\b|class=["']?(?:main|main-content|content)["'\s>]"""
     rb"""|id=["']?(?:main|content|main[-_]?content|page-content|bodycontent|mw-content-text|contents?[-_]?main)["'\s]"""
@@ -292,7 +292,7 @@ def _is_beside(names: bytes) -> bool:
 
 @lru_cache(_REMEMBERED)
 def names_of(tag: bytes) -> SaidNames:
-    """What a start tag says, by its first :data:`TAG_BYTES`."""
+    """The statements of a start tag, in its first :data:`TAG_BYTES`."""
     weight, beside, names = 0.0, False, []
     for match in _ATTRIBUTE.finditer(tag):
         name, value = match[1].lower(), match[2] or match[3] or match[4] or b""

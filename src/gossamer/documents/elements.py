@@ -173,7 +173,7 @@ _NEAR = 1_000
 
 
 class NamedElements:
-    """What the elements of a page call themselves."""
+    """The names that the elements of a page give themselves."""
 
     def __init__(self, markup: bytes, blocks: Blocks, elements: BlockElements) -> None:
         """Nothing is judged yet."""

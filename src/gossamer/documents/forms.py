@@ -19,7 +19,7 @@ from gossamer.values.request import Request
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-#: What a control is set to: its text, whether it is checked, several values, a file as (name, bytes), or None to leave it out.
+#: The value of a control: its text, whether it is checked, several values, a file as (name, bytes), or None to leave it out.
 Value: TypeAlias = str | int | float | bool | Sequence[str] | tuple[str, bytes] | None
 
 #: Controls of a form that are read. A page with more was made to cost time, or its body would not fit into a request.

@@ -22,7 +22,7 @@ _CELLS_OF_JIS = _ROW_OF_JIS**2
 _CELLS_OF_SHIFT_JIS = (*range(8836), *range(10716, 11280))
 #: NEC's second copy of IBM's characters, which the encoder of Shift_JIS passes over (5, "index Shift_JIS pointer").
 _PASSED_OVER = range(8272, 8836)
-#: What the encoders of Japanese take for something else (12.1.2, 12.2.2, 12.3.2).
+#: Characters that the encoders of Japanese take for others (12.1.2, 12.2.2, 12.3.2).
 _YEN, _OVERLINE, _MINUS, _FULL_MINUS = "\u00a5", "\u203e", "\u2212", "\uff0d"
 _HALF_WIDTH = "".join(map(chr, range(0xFF61, 0xFFA0)))
 #: The same letters in full width, which ISO-2022-JP has instead (5, "index ISO-2022-JP katakana").
@@ -75,7 +75,7 @@ _ARE_TWICE = (
     "砉"
 )
 
-#: What is read otherwise than by Python's codecs, as far as one letter stands for one cell: theirs, and the standard's.
+#: Letters that are read otherwise than by Python's codecs, as far as one letter stands for one cell: theirs, and the standard's.
 _READ = {
     "koi8-u": ("\u255d\u256c", "\u045e\u040e"),
     "euc-jp": ("\u2016\u2212\u301c\u00a2\u00a3\u00ac", "\u2225\uff0d\uff5e\uffe0\uffe1\uffe2"),
@@ -100,7 +100,7 @@ _WRITTEN_IN_GB18030: dict[str, str] = dict(zip(*reversed(_ADDED_IN_GB18030), str
 _OTHER_IN_GB18030 = re.compile(f"[{''.join(_READ_IN_GB18030)}]")
 
 _ESCAPES = {"ascii": b"\x1b(B", "roman": b"\x1b(J", "jis": b"\x1b$B"}
-#: What is read behind an escape (12.2.1).
+#: The character set that is read behind an escape (12.2.1).
 _ESCAPED = {b"(B": "ascii", b"(J": "roman", b"(I": "katakana", b"$@": "jis", b"$B": "jis"}
 _ROMAN = {ord("\\"): _YEN, ord("~"): _OVERLINE}
 #: Bytes of ISO-2022-JP that stand for a character by themselves, by state.
@@ -144,7 +144,7 @@ def decode(content: bytes, charset: str) -> str:
         text = content.decode("gb18030", "gossamer-gb18030")
         return _OTHER_IN_GB18030.sub(lambda other: _READ_IN_GB18030[other[0]], text)
     if charset == "iso-2022-jp":
-        # What stands between escapes is read by the last of them; two with nothing between them are a fault (12.2.1).
+        # Bytes between escapes are read by the last of them; two escapes with nothing between them are a fault (12.2.1).
         first, *others = content.split(b"\x1b")
         state, made, is_bare = "ascii", [_in_state("ascii", first)], False
         for part in others:

@@ -61,7 +61,7 @@ _COLON = re.compile(rb"(?::|\xef\xbc\x9a)\s*(?:</?[a-z][^<>]*>\s*)*\Z")
 HEADING = as_number("h")  # a name ends before a digit
 # A section as generators of documentation write it.
 _SECTION = re.compile(rb"""(?i)\bclass=["']?(?:ref)?sect(?:ion|[1-9])?["'\s>]""")
-# What holds footnotes.
+# Elements that hold footnotes.
 _NOTES = lazy_automaton(
     rb"""(?i)<(?:div|section|aside|ol)\s[^<>]*(?:class|role)=["']?[^"'<>]*(?:foot|end)notes?["'\s>]"""
 )

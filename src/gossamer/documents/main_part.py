@@ -154,7 +154,7 @@ _TAG = re.compile(rb"<[^<>]*>")
 _SYMBOL = rb"\s*+(<m[ino]\b[^<>]*+>[^<>]*+</m[ino]>)"
 _PAIR = re.compile(rb"<(msup|msub|mfrac)\b[^<>]*+>" + 2 * _SYMBOL + rb"\s*+</\1>")
 _BETWEEN = {b"msup": b"^", b"msub": b"_", b"mfrac": b"/"}
-# What Wikipedia puts around each formula.
+# The wrapper that Wikipedia puts around each formula.
 _STYLE = re.compile(rb"\A\{\\displaystyle\s+(.*)\}\Z", re.DOTALL)
 # A picture of the formula beside it.
 _PICTURE = re.compile(rb"\s*+(?:</span>)?\s*+<(?:img|meta)\b[^<>]*\bmwe-math-fallback-image[^<>]*>")

@@ -38,7 +38,7 @@ MAX_MARKDOWN = 8_000_000
 #: Share of the words of its text that the Markdown of a page has at least, or it is made of the text.
 _WHOLE = 0.9
 
-#: What stands around the id of a heading where anchors are asked for: private characters that no page means.
+#: The marks around the id of a heading where anchors are asked for: private characters that no page means.
 MARK_START, MARK_END = "\U00105ac0", "\U00105ac1"
 _MARKS = {ord(MARK_START): None, ord(MARK_END): None}
 
@@ -73,14 +73,14 @@ _STARS = re.compile(rb"\*++")
 _MARKED = re.compile(rb"(?i)</?(?:em|i|var|cite|dfn|b|strong)\b[^<>]*+>")
 _STAR = "\U00105ac2"
 _BREAK = re.compile(rb"(?i)(<br\b[^<>]*>)\s+")
-# What stands right before code, within so many bytes: generators name the language there.
+# Markup right before code, within so many bytes: generators name the language there.
 _AROUND = re.compile(rb"(?i)<div\b[^<>]*>\s*+(?:<div\b[^<>]*>\s*+)?\Z")
 _BEFORE = 300
 _MARK = re.compile(
     rb"""(?i)<a\b[^<>]*\bclass=["']?[^"'<>]*(?:headerlink|anchor|permalink|heading-link|\bmark\b)[^<>]*>"""
     rb"""(?:\s|#|&#182;|&para;|\xc2\xb6|\xf0\x9f\x94\x97|\xc2\xa7){0,9}</a>"""
 )
-# What is looked for before the searches, which cost more.
+# Bytes that are looked for before the searches, which cost more.
 _MARKS_OF_HEADINGS = (b"headerlink", b"anchor", b"permalink", b"heading-link", b'"mark"')
 _SCHEMES = (b"javascript:", b"data:", b"vbscript:")
 _ID = rb"""\sid\s*=\s*(?:"([^"<>]*)"|'([^'<>]*)'|([^\s"'<>]+))"""
@@ -376,7 +376,7 @@ def _line(text: str) -> str:
 
 
 def _of_scripts(markup: bytes) -> dict[str, str]:
-    """What the first article in JSON-LD says."""
+    """The words of the first article in JSON-LD."""
     left = _MAX_SCRIPTS
     for match in _SCRIPT.finditer(markup):
         end = markup.find(b"</", match.end(), match.end() + left)

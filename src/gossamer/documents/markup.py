@@ -44,7 +44,7 @@ ATTRIBUTE = lazy_pattern(
 # Bytes of a tag whose attributes are all held at once: a fetched tag may be one of a million attributes.
 _MOST_AT_ONCE = 16_384
 
-#: What follows the `<` of a comment, doctype, instruction or bogus comment; of an end tag, too.
+#: Bytes that follow the `<` of a comment, doctype, instruction or bogus comment; of an end tag, too.
 DECLARES = (b"!", b"?", b"/")
 _HYPHEN = b"-"[0]
 CDATA = b"<![CDATA["
@@ -56,7 +56,7 @@ VOID = frozenset(
 
 #: Elements whose content is text for the tokenizer, up to their end tag (13.2.5.1; `noscript` is not, scripts being off).
 RAW = frozenset(b"script style textarea title xmp iframe noembed noframes".split())
-# What moves a script between its states (13.2.5.15 to 31): in a comment, a script begun must end before the script can. Outside
+# Steps of a script between its states (13.2.5.15 to 31): in a comment, a script begun must end before the script can. Outside
 # of one only a `<` does: most scripts are passed by a search for that byte.
 _SCRIPT_STEP = lazy_pattern(rb"<(?:!--(?:-*+>)?|(/)[sS][cC][rR][iI][pP][tT](?=[%s/>]))" % SPACE)
 _COMMENT_STEP = lazy_pattern(rb"<!--(?:-*+>)?|-->|<(/?)[sS][cC][rR][iI][pP][tT](?=[%s/>])" % SPACE)

@@ -118,7 +118,7 @@ _SHOW_PICTURES = (b"style", b"background", b"bg")
 # Those that say something of the page: not if they stand in graphics (where a `meta` ends these), or in a page of frames.
 _OF_PAGE = frozenset(b"title base meta".split())
 
-# What may stand in a head; anything else ends it (13.2.6.4.4 and .6).
+# Elements that may stand in a head; any other ends it (13.2.6.4.4 and .6).
 _IN_HEAD = frozenset(b"html head base basefont bgsound link meta title noscript noframes style script template".split())
 _BEHIND_HEAD = _IN_HEAD - {b"noscript"}
 _ENDS_HEAD = frozenset(b"body html br".split())

@@ -34,7 +34,7 @@ MAX_DIRECTIVE = 256
 #: `rel` tokens by which a page says that it does not vouch for a link (HTML, 4.6.6; Google's `ugc` and `sponsored`).
 NOFOLLOW = frozenset({"nofollow", "ugc", "sponsored"})
 
-#: What the archive says of a page that asks for no copy.
+#: The archive's note on a page that asks for no copy.
 NO_COPY = "the page asks that no copy of it be kept"
 
 #: One directive: with its date, which goes to the end; with another value; or a word.

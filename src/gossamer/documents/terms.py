@@ -131,13 +131,13 @@ def terms_of(text: str) -> Counter[str]:
 #: Keywords of one page: a page about one thing has its words among the first ten, one about several among these.
 MOST_KEYWORDS = 40
 
-#: What an occurrence in the title is worth, in occurrences in the text.
+#: The worth of an occurrence in the title, in occurrences in the text.
 TITLE_WORTH = 4
 
-#: What an occurrence of a pair is worth: its words are counted by themselves as well.
+#: The worth of an occurrence of a pair: its words are counted by themselves as well.
 PAIR_WORTH = 1.5
 
-#: Times that a pair has to come: what stands together once is chance.
+#: Times that a pair has to come: a pair that stands together once is chance.
 FEWEST_PAIRS = 2
 
 _COMMON = {

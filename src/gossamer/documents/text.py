@@ -41,7 +41,7 @@ _LONGEST_NAMED = 34
 #: Digits of the largest number of a character, and one more.
 _MOST_DIGITS = 8
 
-#: What `str.split` takes for white space and `bytes.split` does not. Where it has several bytes, the first is looked for first,
+#: White space that `str.split` knows and `bytes.split` does not. Where it has several bytes, the first is looked for first,
 #: which is quick.
 _SEPARATORS = (b"\x1c", b"\x1d", b"\x1e", b"\x1f")
 _WIDE_SPACES = tuple(
@@ -91,7 +91,7 @@ def _remembered(reference: str) -> str:
     return html.unescape(reference)
 
 
-#: What of a page is its text: its prose, or every word that a browser shows.
+#: The part of a page that is its text: its prose, or every word that a browser shows.
 TextChoice = Literal["main", "all"]
 
 #: Characters of text that are kept of a page (fault 76): longer ones are lists and dumps. The caller that cuts a text tells it.
@@ -118,7 +118,7 @@ _LINKS_BEFORE = 5 / 9
 _BELIEVED = 3 / 4
 
 
-# What stands before the body, as far as it is plain: half a part, most often. What is not plain is read like anything else.
+# The markup before the body, as far as it is plain: half a part, most often. The rest is read like anything else.
 HEAD = lazy_pattern(
     rb"(?i)(?:[%(s)s]++|<!--(?!-?>)[^-]*+(?:-(?!-!?>)[^-]*+)*+-->|%(raw)s"
     rb"|<(?:!doctype|/?(?:html|head|meta|link|base))(?=[%(s)s/>])(?:=[%(s)s]*+(?:\"[^\"]*+\"|'[^']*+')?+|[^>=])*+>)*+"
@@ -170,7 +170,7 @@ def all_text(markup: bytes, enough: int = MAX_TEXT) -> str:
     return _text(markup, enough, {*WORDED, ADVERTISEMENTS}, lambda part: part.all_words())
 
 
-#: What makes a page's text of its markup, by the choice.
+#: The functions that make a page's text of its markup, by the choice.
 TEXTS = {"main": main_text, "all": all_text}
 
 

@@ -74,7 +74,7 @@ class Out(Generic[T]):
         sending = asyncio.ensure_future(self.send(item))
         receipt = current.get()
         if receipt is not None:
-            # What is being handled may be finished before the item is accepted: until then the task holds its receipt.
+            # The item in hand may be finished before the new one is accepted: until then the task holds its receipt.
             receipt.hold()
             sending.add_done_callback(lambda task: None if task.cancelled() or task.exception() else receipt.release())
         return sending

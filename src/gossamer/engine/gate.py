@@ -235,5 +235,5 @@ def runs(receipts: Iterable[Receipt | None] | None) -> Iterator[tuple[Receipt, i
             yield receipt, len(list(run))
 
 
-#: What the code that runs now is handling; outputs sent meanwhile inherit it.
+#: The receipt of the item that the running code handles; outputs sent meanwhile inherit it.
 current: ContextVar[Receipt | None] = ContextVar("gossamer_receipt", default=None)

@@ -55,7 +55,7 @@ class ComponentNode(msgspec.Struct, frozen=True):
     outputs: Mapping[str, str]
     plan: ComponentPlan
     on_error: OnError = "stop"
-    """What the plan says, or what holds where it says nothing."""
+    """The rule of the plan for errors, or the usual one where the plan has none."""
 
     @property
     def kind(self) -> str:

@@ -368,7 +368,7 @@ class RunningGraph:
             before = self.wiring
             graph = planner(change(before))
             await changing.apply(self, graph)
-            # What it was read from names the file of the change while that is judged, and then the wiring again.
+            # Its source names the file of the change while that is judged, and then the wiring again.
             wiring = msgspec.structs.replace(graph.wiring, source=before.source)
             self.whole = msgspec.structs.replace(graph, wiring=wiring)
             self.history.append(Difference.between(before, wiring))

@@ -71,7 +71,7 @@ def _advice(text: str, unit: str) -> str:
 def show_bytes(count: float) -> str:
     """A size for people: `1.5 MB`."""
     for limit, suffix in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        # What would be rounded up to the next unit is shown in it: 999,990 is 1.0 MB, not 1000.0 kB.
+        # A count that would be rounded up to the next unit is shown in it: 999,990 is 1.0 MB, not 1000.0 kB.
         if abs(count) >= limit * 0.99995 and (limit > 1e3 or abs(count) >= limit):
             return f"{count / limit:.1f} {suffix}"
     return f"{count:.0f} B"
@@ -126,7 +126,7 @@ def written(data: bytes) -> str:
 
 S = TypeVar("S", bound="Sheet")
 
-#: What stands where a secret would be shown.
+#: The text in place of a secret.
 HIDDEN = "(hidden)"
 #: How msgspec begins when a word is none of a `Literal`'s; the word follows in quotes.
 _NO_SUCH_WORD = "Invalid enum value "
@@ -188,7 +188,7 @@ class Property(msgspec.Struct, frozen=True):
     secret: bool = False
     """Its value is not to be shown."""
     names: str = ""
-    """What of this machine or its network a value can name, as `a file`; empty where it names nothing."""
+    """The thing of this machine or its network that a value can name, as `a file`; empty where it names nothing."""
     was: str = ""
     """A name that it had, which is still understood."""
 
@@ -215,7 +215,7 @@ _KINDS_OF_MANY = {"int": "whole numbers", "float": "numbers", "str": "texts"}
 
 
 def in_words(reason: str) -> str:
-    """What msgspec says of a value, without names of Python's types: "expected a whole number >= 1"."""
+    """The complaint of msgspec about a value, without names of Python's types: "expected a whole number >= 1"."""
     plain = reason[:1].lower() + reason[1:]
     return re.sub(r"`(\w+)`", lambda match: _KINDS.get(match[1], _OTHERS.get(match[1], match[0])), plain)
 

@@ -26,7 +26,7 @@ import msgspec
 #: Bytes of the longest frame either way: a document in memory with its head, or everything that was found in one.
 FRAME_LIMIT = 64 << 20
 
-#: What a frame of a worker is: it has loaded its function; an answer, or a part of one; the end of the answers to a request; a
+#: The kinds of a worker's frames: it has loaded its function; an answer, or a part of one; the end of the answers to a request; a
 #: :class:`Failure`, after which the worker ends.
 READY, ANSWER, END, FAILED = b"r", b"a", b"e", b"f"
 
@@ -187,7 +187,7 @@ def _served(use: Use, frames: Frames) -> Failure | None:
 
 
 def failure_by(error: Exception) -> Failure:
-    """What an error of the function says of its request."""
+    """The failure of a request that an error of the function stands for."""
     if isinstance(error, MemoryError):
         return Failure("memory", "it needs more memory than it may use")
     text = " ".join(str(error).split())

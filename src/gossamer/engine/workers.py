@@ -184,7 +184,7 @@ async def answered(use: Use, request: object, seconds: float | None = None) -> b
 
 
 async def answered_here(use: Use, request: object) -> object:
-    """What the function of a use returns for one request, in a thread of this process.
+    """The answer of the function of a use to one request, made in a thread of this process.
 
     It is for work that costs less than the start of a process. The function is given no caller, so it sends no parts; the limits of
     the use are not held, and nothing ends it. Raises WorkerFailed: there is no answer.

@@ -99,7 +99,7 @@ class Predicate(msgspec.Struct, frozen=True, kw_only=True):
     """A word of the filter language (docs/filters.md). Other packages add theirs by entry point `gossamer.predicates`."""
 
     fact: str
-    """What it looks at: one of the facts of the language, as `url` or `depth`; it can stand where that is known."""
+    """The fact that it looks at, one of those of the language, as `url` or `depth`; it can stand where that is known."""
     doc: str
     """One sentence for the reference."""
     test: Callable[[tuple[str, ...]], Callable[[Any], bool]] | None = None

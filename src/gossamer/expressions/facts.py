@@ -60,7 +60,7 @@ def repeats(url: str) -> int:
 #: The facts that are made here.
 OF_PAGES = ("text", "keywords", "types")
 
-#: What says of a thing that it is of a type.
+#: The property that tells the type of a thing.
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 

@@ -110,7 +110,7 @@ def any_of(name: str, patterns: Sequence[str]) -> Any:
 # `hu.bme.*` `bme.hu` and everything below
 # ========== ==========================================
 
-#: What belongs to a URL and not to a host name, though the parser might make one of it.
+#: Characters that belong to a URL and not to a host name, though the parser might make one of it.
 _UNFIT = frozenset("/?#@\\%:[] \t\r\n")
 
 

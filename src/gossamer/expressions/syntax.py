@@ -118,7 +118,7 @@ def _quoted(source: str, start: int) -> Token:
 
 # -- given values
 
-#: What a given value begins with.
+#: The sign that a given value begins with.
 SIGN = "$"
 
 #: Values that are put into one expression, and their characters together: a list may be named again and again, and each value may

@@ -128,7 +128,7 @@ _NO_HTTP, HTTP_PORT = ("Empty reply from server", "Received HTTP/0.9 when not al
 
 
 def _hint(transfer: Transfer, message: str) -> str:
-    """What we add to a message of libcurl, as the rest of a sentence; empty where it says enough."""
+    """The addition to a message of libcurl, as the rest of a sentence; empty where it says enough."""
     if message in _NO_HTTP:
         url = transfer.curl.getinfo(pycurl.EFFECTIVE_URL)
         may_be_tls = scheme_of(url) == "http" and endpoint_of(url)[1] != HTTP_PORT

@@ -201,7 +201,7 @@ class EpollDriver:
         self._sockets = select.epoll()
         self._events = {0: 0, pycurl.POLL_IN: select.EPOLLIN, pycurl.POLL_OUT: select.EPOLLOUT}
         self._events[_WANTED] = select.EPOLLIN | select.EPOLLOUT
-        """What libcurl waits for, in the words of epoll."""
+        """The events that libcurl waits for, in the words of epoll."""
         self._wanted: dict[int, int] = {}
         """By socket what libcurl waits for, as its bits; 0 for one that is idle or closed."""
         self._futures: dict[pycurl.Curl, asyncio.Future[pycurl.Curl]] = {}

@@ -54,7 +54,7 @@ REMEMBERED = 1_024
 #: Bytes of a page of which the text is taken.
 PAGE_BYTES = 1 << 20
 
-#: What a step through irrelevant pages leaves of a score.
+#: The part of a score that a step through irrelevant pages leaves.
 STEP = 0.6
 
 #: The level of what nothing is known of, as a seed.
@@ -206,7 +206,7 @@ def _within(score: float) -> float:
     return min(max(score, 0.0), 1.0) if score == score else 0.0
 
 
-# What stands around the links of a page. Pure code, linear in the page.
+# The markup around the links of a page. Pure code, linear in the page.
 
 #: Bytes of markup before and behind a link that are looked at.
 REACH = 400

@@ -31,7 +31,7 @@ from gossamer.values.visit import Link, Location, Visit
 #
 # Cash is never lost or made: that of all accounts and of the sink is one :data:`UNIT` for each visit.
 
-#: What a visit brings: divided among links and links of links, a share is still a whole number.
+#: The cash that a visit brings: divided among links and links of links, a share is still a whole number.
 UNIT = 1 << 32
 
 #: A page whose cash is one unit stands at this level; each level above it takes four times the cash. On simulated webs finer levels
@@ -258,7 +258,7 @@ class OpicLedger(LedgerFront):
                 yield weighing
                 weighing.settle()
         except BaseException:
-            # What was changed in memory is not on the disk.
+            # The changes in memory are not on the disk.
             self._remembered.clear()
             raise
 
@@ -273,7 +273,7 @@ class OpicLedger(LedgerFront):
         return account
 
     def total(self, name: bytes) -> int:
-        """What the groups have added up under :data:`SINK` or :data:`UNITS`."""
+        """The sum of the groups under :data:`SINK` or :data:`UNITS`."""
         return int.from_bytes(self.spaces.get(ACCOUNTS, None, name) or b"")
 
 

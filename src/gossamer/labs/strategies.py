@@ -44,7 +44,7 @@ def wire(builder: Builder) -> None:
 
 # `--strategy opic` is compiled here. Agents put their divided ledger in front.
 
-#: What the new providers are called in the wiring.
+#: Names of the new providers in the wiring.
 LEDGER, QUEUES = "opic", "opic-queues"
 TRIE = "trie-queues"
 
@@ -84,7 +84,7 @@ def with_opic(wiring: Wiring) -> Wiring:
 
 # `--topic`, `--topic-page` and `--relevance` are compiled here.
 
-#: What the new providers are called in the wiring.
+#: Names of the new providers in the wiring.
 FOCUS, RELEVANCE = "focus", "relevance"
 
 #: Where the focus has a say beside others.

@@ -26,7 +26,7 @@ from gossamer.values.body import zstandard
 
 zstd = zstandard()
 
-#: What the bytes of a crawler begin with.
+#: The beginning of the bytes of a crawler.
 MAGIC = b"GSMC"
 
 #: Bytes that a batch holds before it is sent, uncompressed: large enough that pages of a site are compressed by each other.
@@ -181,7 +181,7 @@ def _read_frame(stream: BinaryIO) -> tuple[bytes, bytes] | None:
 
 _IDENTITY = re.compile(IDENTITY_PATTERN)
 
-#: What the reader of bytes refuses by other names is invalid to a sender.
+#: Refusals by the reader of bytes that keep their names; all others mean to a sender that the crawler is invalid.
 _NAMED: dict[str, RefusalReason] = {"version": "version", "too_large": "too_large"}
 
 

@@ -24,7 +24,7 @@ from gossamer.values.hosts import HostTable
 from gossamer.values.task import Task
 from gossamer.values.url import host_of
 
-#: What the new units are called in the wiring.
+#: Names of the new units in the wiring.
 LENT, LENDING, LINKS, CRAWLERS = "lent", "lending", "runtimes", "crawlers"
 
 #: Gates that a program has.

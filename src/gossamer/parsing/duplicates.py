@@ -29,7 +29,7 @@ class ContentSeen(Filter[NoSettings]):
     outbox: Out[Visit]
     contents: Uses[ContentIndex]
 
-    #: What follows it may be fused to it and costs about a millisecond a page: small batches keep the event loop
+    #: The next unit may be fused to it and costs about a millisecond a page: small batches keep the event loop
     #: responsive, so that libcurl is served while pages are parsed.
     batch = 8
 

@@ -267,7 +267,7 @@ LISTED = "sitemap loc"
 #: Where a URL stands; some makers leave `loc` out.
 _PLACES = frozenset({"loc", "sitemap", "url"})
 
-#: What begins an entry.
+#: Elements that begin an entry.
 _ENTRIES = frozenset({"url", "sitemap"})
 
 _GZIP_MAGIC = b"\x1f\x8b"

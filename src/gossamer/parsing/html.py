@@ -200,7 +200,7 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
     def _everything(self, markup: bytes, begin: int, end: int) -> Iterator[Found]:
         """Links and requisites of a stretch of the page."""
         anchors = self.sheet.anchors
-        # What few pages have would cost a look into every tag.
+        # Attributes that few pages have would cost a look into every tag.
         written = markup[begin:end].lower()
         may_be = b"background" in written or (b"bg" in written and b"data-" in written)
         backgrounds = may_be and _BACKGROUND.search(written) is not None

@@ -68,7 +68,7 @@ def parameters_of(file: str) -> Sequence[Parameter]:
 #: Different URLs that a page leads to and that are kept (design question 12, fault 39).
 MAX_LINKS = 6_000
 
-#: What marks a remembered refusal; no URL begins with it.
+#: The mark of a remembered refusal; no URL begins with it.
 _REFUSED = "!"
 
 _IN_STYLES = frozenset({CSS_IMPORT, CSS_URL})

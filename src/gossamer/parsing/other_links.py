@@ -107,7 +107,7 @@ def _character(match: re.Match[str]) -> str:
 
 _URL = r"""(?i)\bhttps?://[^\s<>"'`\\^{|}]++"""
 
-#: What ends a sentence, a bracket or emphasis rather than a URL.
+#: Characters that end a sentence, a bracket or emphasis rather than a URL.
 _AFTER = ".,;:!?*_)]\u2026\u201d\u00bb"
 
 
@@ -251,7 +251,7 @@ _WAITING_BEHIND = (
     r"{0,3}"
 )
 _IS_SIZE = lazy_pattern(r"\s*+[\d.][\d.,/%\s]*+\Z")
-#: What tells an address from a switch as `data-lazy="true"`, and from a template.
+#: The form that tells an address from a switch as `data-lazy="true"`, and from a template.
 _IS_ADDRESS = r"[\t\n\f\r ]*+(?!data:|[#{<\[])[^\t\n\f\r ]*[./?]"
 
 # URL and descriptors of one image candidate (HTML, "parse a srcset attribute"): a comma ends it, but not in parentheses. Blanks are

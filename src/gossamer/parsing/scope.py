@@ -47,7 +47,7 @@ class ScopeSheet(Sheet, frozen=True):
 
 
 class _Around:
-    """What scopes look at in their seeds. Seeds may be many, and the first request waits for none of this: it is drawn when the
+    """The facts of seeds for scopes. Seeds may be many, and the first request waits for none of this: it is drawn when the
     first links are judged."""
 
     def __init__(self, seeds: Sequence[str]) -> None:
@@ -274,7 +274,7 @@ class NoiseFilter(Provider[NoiseSheet]):
         """`noise` for each link that is refused."""
         if self._is_idle:
             return [""] * len(links)
-        # Who crawls an advertiser's own site wants it: the list of domains does not hold for its links to itself.
+        # A crawl of an advertiser's own site wants it: the list of domains does not hold for its links to itself.
         of_url, home = self._of_url, f"{scheme_of(source.url)}://{authority_of(source.url)}/"
         if self._of_path is None:
             return ["" if link.url.startswith(home) else of_url[link.url] for link in links]

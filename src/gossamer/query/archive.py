@@ -363,7 +363,7 @@ def view_archived(directory: Path, text: str, at: str = "") -> ArchivedView:
     )
 
 
-#: What a host and its port look like, where a scheme is missing.
+#: The form of a host and its port, where a scheme is missing.
 _PORT = re.compile(r"\s*[\w.-]+:\d+(?:/|\s*\Z)")
 
 

@@ -206,7 +206,7 @@ FROM passing_links l JOIN broken_urls b ON b.url = l.target WHERE l.relation NOT
 """),
         needs=("redirect_ends",),
     ),
-    # What visits of known pages found changed (`--recrawl`), each beside the visit before that found the page.
+    # Changes that visits of known pages found (`--recrawl`), each beside the visit before that found the page.
     "changes": Derived(
         titled(f"""
 -- changed_urls

@@ -283,7 +283,7 @@ class ItemFile:
         except FileNotFoundError:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._note = ItemFileNote(str(file.absolute()), layout=layout or ItemLayout(), version=_VERSION)
-        # What stands behind the note is taken off; a file that was deleted or shortened is made again from its beginning.
+        # Bytes behind the end in the note are taken off; a file that was deleted or shortened is made again from its beginning.
         size = self._rows.stat().st_size if self._rows.exists() else -1
         if size < self._note.end or self._note.version != _VERSION:
             self._keep(self._beginning(FeedMark()))
@@ -320,7 +320,7 @@ class ItemFile:
         data = self._text(items, fields or ()).encode("utf-8", "replace")
         end = self._note.end + len(data)
         with self._rows.open("r+b" if self._note.end else "w+b") as file:
-            # What a failed write left is not whole: the note says where to go on. A file that was deleted is made again next time.
+            # A failed write leaves broken rows: the note says where to go on. A file that was deleted is made again next time.
             file.truncate(self._note.end)
             file.seek(self._note.end)
             file.write(data)

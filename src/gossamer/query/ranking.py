@@ -51,7 +51,7 @@ def pagerank(sources: Numbers, targets: Numbers, count: int) -> tuple[Ranks, int
         rounds += 1
         np.take(ranks * share, taken, out=passing, mode="clip")
         passed: Ranks = np.bincount(places, weights=passing, minlength=count).astype(np.float64, copy=False)
-        # Who stands on a page without links begins anywhere.
+        # A surfer on a page without links begins anywhere.
         passed += (1 - DAMPING + DAMPING * ranks[ends].sum()) / count
         change = np.abs(passed - ranks).sum()
         ranks = passed

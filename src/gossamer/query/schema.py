@@ -165,11 +165,11 @@ def superseded(telling: bool) -> str:
     `telling`, only visits count that say something of the document, and only such ones come after others."""
     pages = f"pages{EVERY}"
     these = f"SELECT * FROM {pages} WHERE {TELLS}" if telling else f"SELECT * FROM {pages}"
-    # What is known by more than its URL, as the answer to a form, comes after answers to the same form alone.
+    # A page that is known by more than its URL, as the answer to a form, comes after answers to the same form alone.
     # Where redirects led back with other cookies, the answer is that of the URL.
     request = f"split_part(coalesce(nullif(request, ''), 'GET'), '{WITH_COOKIES}', 1)"
     again = f"SELECT hash(url, {request}) FROM ({these}) GROUP BY 1 HAVING count(*) > 1"
-    # What cannot be told from the last visit is not hidden: rows of older programs have no id, and one row must always be left.
+    # A row that looks like the last visit is not hidden: rows of older programs have no id, and one row must always be left.
     key = VISIT if telling else f"row({VISIT}, fetched_at, attempt)"
     return (
         f"SELECT url, {VISIT}, fetched_at, attempt FROM ({these}) WHERE hash(url, {request}) IN ({again}) "

@@ -319,7 +319,7 @@ class RayCluster(JoinedCluster):
             )
 
     def _tell_waiting(self, name: str) -> None:
-        """What it waits for is told where Ray is asked."""
+        """The reason for its waiting is told where Ray is asked."""
 
 
 def label_of(place: str) -> tuple[str, str]:

@@ -138,7 +138,7 @@ def _hushed() -> Iterator[BinaryIO]:
 
 
 def first_line(error: Exception) -> str:
-    """What Ray says of an error, without the rest of its report."""
+    """The first line of Ray's words on an error, without the rest of its report."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 

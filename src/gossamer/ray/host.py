@@ -1,4 +1,4 @@
-"""What Ray runs: an actor that begins `gossamer agent --join`, or another command, as a process of its node, and ends with it.
+"""The actor in Ray that begins `gossamer agent --join`, or another command, as a process of its node, and ends with it.
 
 Place in the flow: :mod:`gossamer.ray.cluster` asks Ray for one of these for each agent, and :mod:`gossamer.ray.connecting` for the
 supervisor. Ray puts the folder of the program that asks first on the import path of its workers, whatever `-P` said there. So each
@@ -118,7 +118,7 @@ class AgentHost(_Host):
 
 
 class CommandSaid(NamedTuple):
-    """What a command has said since its caller asked last."""
+    """The output of a command since its caller asked last."""
 
     number: int
     """Of the last piece: the next question has it."""
@@ -174,7 +174,7 @@ class CommandHost(_Host):
         return self._is_detached and time.monotonic() - self._asked > _AWAY
 
     async def said(self, number: int) -> CommandSaid:
-        """What was said behind the piece of this number; it waits for a second at most until there is something."""
+        """The output behind the piece of this number; it waits for a second at most until there is something."""
         self._asked = time.monotonic()
         while self._number == number and not self._has_ended and time.monotonic() < self._asked + 1:
             await asyncio.sleep(_LOOK / 4)

@@ -1,4 +1,4 @@
-"""What Ray runs: a datasource with one read task for each piece of the archive, and the task, which makes Arrow tables.
+"""The part that Ray runs: a datasource with one read task for each piece of the archive, and the task, which makes Arrow tables.
 
 Place in the flow: :mod:`gossamer.ray.dataset` knows which documents there are. Each task gets its rows of the tables as an Arrow
 table, out of Ray's object store, which spills to disk, and the names of its archive files. It reads records by their places with
@@ -44,7 +44,7 @@ _TYPES = {
     "items": pyarrow.list_(_ITEM),
 }
 
-#: What :func:`archived_visit` is told of a row beside what is read here.
+#: Fields of a row that :func:`archived_visit` is told beside those that are read here.
 _UNTOLD: dict[str, Any] = {
     "depth": 0, "discovered_from": "", "relation": "", "attempt": 1, "duplicate_of": "", "ip": "", "elapsed_ms": 0.0, "error": "",
     "notes": "",

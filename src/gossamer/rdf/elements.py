@@ -171,10 +171,10 @@ def xml_elements(markup: bytes) -> Iterable[Element]:
 
 # The elements of a head without a tree: out of the tags that the skim took one by one. OpenGraph's `property` stands on much of
 # the web, and for most of those pages it is all there is: making a tree, be it of the head alone, costs more than reading it.
-# What is not plain is left to the tree.
+# Markup that is not plain is left to the tree.
 
 _HEAD = re.compile(rb"<head(?=[%s/>])" % SPACE, re.IGNORECASE)
-# What may stand before a head that is one, besides `html`.
+# Markup that may stand before a head that is one, besides `html`.
 _NOTHING = re.compile(rb"[%(s)s]*(?:<!doctype[^<>]*>[%(s)s]*)?" % {b"s": SPACE}, re.IGNORECASE)
 #: Elements whose text may be a literal; other tags of a head have none, or are scripts and styles.
 _TEXT = frozenset([b"title", b"style", b"script", b"noframes"])
@@ -269,7 +269,7 @@ def written(content: Content, datatype: str, namespaces: Mapping[str, str]) -> V
     return markup or "", datatype, ""
 
 
-# What a reader of RDFa remembers while it is within an element: the evaluation context and local values of RDFa Core (7.5).
+# The memory of a reader of RDFa while it is within an element: the evaluation context and local values of RDFa Core (7.5).
 
 
 class HostLanguage(StrEnum):
@@ -280,7 +280,7 @@ class HostLanguage(StrEnum):
     XHTML5 = "xhtml5"
 
 
-#: What a page knows before it says anything; shared, so that what many pages say is looked up once.
+#: The names that a page knows before it says anything; shared, so that names that many pages use are looked up once.
 INITIAL = {
     HostLanguage.HTML: Names(PREFIXES, TERMS),
     HostLanguage.XHTML1: Names(PREFIXES, XHTML_TERMS),
@@ -307,7 +307,7 @@ class Frame(msgspec.Struct):
     owns: list[tuple[str, Lists]] = []
     """Those that end with the element, each with its subject; those of the subject stand before those of the object."""
     incomplete: list[Incomplete] = []
-    """What waits for what stands in the element."""
+    """The triples that wait for a resource in the element."""
 
 
 #: Attributes of an element: name -> value, None where it has only a name.
@@ -329,7 +329,7 @@ class Step(msgspec.Struct):
     skip: bool = False
 
 
-# What the attributes of one element name, by the rules of RDFa Core (sections 5, 7.4 and 7.5) and of the language around it. The
+# The names in the attributes of one element, by the rules of RDFa Core (sections 5, 7.4 and 7.5) and of the language around it. The
 # reader of a page (:mod:`rdfa`) asks here for each element that says something, and keeps what holds for the elements in it.
 # Nothing is remembered here from one element to the next.
 
@@ -374,7 +374,7 @@ class AttributeReader:
         return (attributes[second] or "") if second in attributes else language
 
     def relations(self, attributes: Attributes, names: Names) -> tuple[list[str] | None, list[str] | None]:
-        """What `rel` and `rev` name, or that they do not count: in HTML, terms beside `property` are for browsers, and so are link
+        """The names in `rel` and `rev` that count: in HTML, terms beside `property` are for browsers, and so are link
         types that no vocabulary of the page has."""
         found = []
         for attribute in ("rel", "rev"):
@@ -394,7 +394,7 @@ class AttributeReader:
         return names.resource(attributes["about"] or "", self._base, self._gathered)
 
     def target(self, names: Names, attributes: Attributes) -> str | None:
-        """What `resource`, `href` or `src` names, the first that counts."""
+        """The resource in `resource`, `href` or `src`, the first that counts."""
         if "resource" in attributes:
             found = names.resource(attributes["resource"] or "", self._base, self._gathered)
             if found is not None:

@@ -121,7 +121,7 @@ class Names:
         return None if iri is None else clean_iri(iri + reference)
 
     def resource(self, text: str, base: str, gathered: Gathered) -> str | None:
-        """What `about` and `resource` name: a safe CURIE, a CURIE or an IRI; none where it is ignored."""
+        """The resource in `about` or `resource`: a safe CURIE, a CURIE or an IRI; none where it is ignored."""
         text = text.strip()
         if text.startswith("[") and text.endswith("]"):
             found = self._of_curie(text[1:-1].strip(), gathered)
@@ -131,7 +131,7 @@ class Names:
         return self._of_curie(text, gathered) or resolved(text, base)
 
     def named(self, text: str, gathered: Gathered, *, blank: bool = False) -> list[str]:
-        """What `property`, `rel`, `rev`, `typeof` and `datatype` name: terms, CURIEs and absolute IRIs; each once."""
+        """The names in `property`, `rel`, `rev`, `typeof` and `datatype`: terms, CURIEs and absolute IRIs; each once."""
         known = self._known.get(text)
         if known is not None:
             return known
@@ -194,7 +194,7 @@ MAX_VALUES = 1_000
 #: Characters of one value, name or link type.
 MAX_VALUE = 10_000
 
-#: What the name begins with, in lower case: the kind of item it belongs to.
+#: The beginning of a name, in lower case -> the kind of item that it belongs to.
 KINDS = {
     "og": "opengraph",
     "article": "opengraph",
@@ -247,7 +247,7 @@ _Said = tuple[tuple[str, str, str, str], ...]
 
 
 def _said(tag: Tag) -> _Said:
-    """What one element says. A link may have several types."""
+    """The statements of one element. A link may have several types."""
     attributes = tag.attributes
     if tag.name == b"link":
         # A link without an address is none; one with `property` or `itemprop` belongs to RDFa and microdata.

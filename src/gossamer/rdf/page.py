@@ -53,13 +53,13 @@ _BYTES = re2.Options()
 _BYTES.encoding = re2.Options.Encoding.LATIN1
 _BYTES.never_capture = True
 _BYTES.case_sensitive = False
-# What stands before the name of an attribute: `data-property` and `xmlns:rev` are others, and documentation is full of them.
+# The characters before the name of an attribute: `data-property` and `xmlns:rev` are others, and documentation is full of them.
 _OF_RDFA = re2.compile(rb"[\t\n\f\r /\"'](?:" + signs.RDFA + b")", _BYTES)
 _ITEM = b"itemscope"
 _OF_MICRODATA = re2.compile(_ITEM, _BYTES)
 _LD_JSON = b"ld+json"
 
-# What one tag, or several, may show.
+# The kinds of data that one tag, or several, may show.
 _RDFA, _MICRODATA = 1, 2
 
 
@@ -71,7 +71,7 @@ class Sign(msgspec.Struct, frozen=True):
     rdfa: bool
     microdata: bool
     head_only: bool
-    """What there may be of RDFa and microdata stands before the body."""
+    """All RDFa and microdata that the page may have stands before the body."""
 
     @property
     def is_nothing(self) -> bool:
@@ -147,7 +147,7 @@ mask-icon modulepreload next nofollow noopener noreferrer p3pv1 pingback preconn
 previous search shortcut sponsored stylesheet ugc
 """
 
-#: What is dropped where nothing else is asked for: these, and RDFa's own note of a default vocabulary.
+#: Names of links and fields that are dropped where nothing else is asked for: these, and RDFa's own note of a default vocabulary.
 DROPPED = frozenset((*_LINK_TYPES.split(), USES_VOCABULARY, *(f"meta:{name}" for name in _FOR_BROWSERS.split())))
 
 #: Default vocabularies of one page in which link types are looked for; pages have one or two.

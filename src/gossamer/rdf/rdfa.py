@@ -297,7 +297,7 @@ class Reader:
         return time(text, language) if is_time else typed(text, "", language)
 
     def _within(self, depth: int, read: Callable[[], _T]) -> _T | None:
-        """What `read` makes of all that stands in the element."""
+        """The result of `read` on all that stands in the element."""
         if len(self._texts) >= MAX_NESTED_TEXTS:
             self._gathered.counts["too_many_nested_texts"] += 1
             return None

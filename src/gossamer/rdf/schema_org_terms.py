@@ -1,4 +1,4 @@
-"""What version 27.01 of schema.org's JSON-LD context says: every term that is more than its own name.
+"""The terms of version 27.01 of schema.org's JSON-LD context: every one that is more than its own name.
 
 Made by `./gossamer dev schema-org`; not written by hand.
 """

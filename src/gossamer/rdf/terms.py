@@ -46,7 +46,7 @@ MAX_LEFT_OUT = 200
 MAX_LANGUAGE = 60
 #: Characters of one IRI; longer ones are refused by servers as well.
 MAX_IRI = 8_192
-#: What the JSON-LD of one page may cost where everything else waits for its reader, in bytes and in terms that a parser copies.
+#: The cost that JSON-LD of a page may have where everything else waits for its reader, in bytes and in terms that a parser copies.
 #: Each takes 2 us at the worst, and a twentieth of that in real pages, few of which have a tenth of so many.
 MAX_COST_HERE = 300_000
 #: The same where the reader can be stopped.
@@ -56,7 +56,7 @@ MAX_WARNINGS = 50
 #: Characters of what a page wrote that a warning repeats.
 MAX_QUOTED = 100
 
-# What no IRI may hold as it is (RFC 3987, and the grammar of N-Quads).
+# Characters that no IRI may hold as they are (RFC 3987, and the grammar of N-Quads).
 # The last but one are private and no characters: an IRI has those in its query at most.
 _NOT_IN_IRI = re.compile(
     '[\x00-\x20<>"{}|^`\\\\\x7f-\x9f\ud800-\udfff\ue000-\uf8ff\ufdd0-\ufdef\ufff0-\uffff]|%(?![0-9A-Fa-f]{2})'
@@ -184,7 +184,7 @@ def clean_iri(text: str) -> str:
     return text[:start] + _BRACKET.sub(lambda match: quote(match[0]), text[start:])
 
 
-# What is done with triples once they are all there: patterns that are copied, vocabularies that are expanded.
+# The steps that triples go through once they are all there: patterns that are copied, vocabularies that are expanded.
 #
 # Both follow the documents: property copying is section 3.5 of HTML+RDFa 1.1, vocabulary expansion section 10.1 of RDFa Core
 # 1.1. Vocabularies are never fetched; those that are known stand below.
@@ -193,7 +193,7 @@ def clean_iri(text: str) -> str:
 COPY = f"{RDFA}copy"
 PATTERN = f"{RDFA}Pattern"
 
-#: What follows from a name: those of properties and classes alike, each name to all that it implies.
+#: The names that follow from a name: of properties and classes alike, each name to all that it implies.
 Implications = Mapping[str, tuple[str, ...]]
 
 
@@ -263,7 +263,7 @@ def closure(name: str, implied: Implications) -> Iterable[str]:
     return found
 
 
-# What RDFa knows before a page says anything: prefixes and terms of its initial contexts (as of 2019, the last change).
+# Prefixes and terms that RDFa knows before a page says anything: its initial contexts (as of 2019, the last change).
 #
 # HTML+RDFa adds nothing to RDFa Core; XHTML+RDFa adds the link types of XHTML as terms.
 

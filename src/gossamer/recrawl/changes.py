@@ -36,7 +36,7 @@ from gossamer.values.task import Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import Response, Visit
 
-#: What the new units are called in the wiring.
+#: Names of the new units in the wiring.
 LEDGER, SCHEDULE, POLICY, STAGE, TEXTS = "revisit-ledger", "revisits", "revisit-policy", "changes", "page-texts"
 
 #: Rules of other crawlers and books, by name; they say everything themselves.
@@ -141,7 +141,7 @@ def _settings(told: RecrawlOptions, policy: ProviderPlan, kept: Any, mean: float
     most = settings.get("max_interval", kept.get("max_interval", usual.max_interval))
     every = policy.settings.get("every", mean)
     if every is not None:
-        # Who says a time gets it, whatever the usual bounds are; bounds that are given too must leave room for it.
+        # A time that is said holds, whatever the usual bounds are; bounds that are given too must leave room for it.
         least = settings["min_interval"] = min(every, least) if told.min_interval is None else least
         most = settings["max_interval"] = max(every, most) if told.max_interval is None else most
         if not least <= every <= most:

@@ -185,7 +185,7 @@ class PastVisits:
 
 
 def as_known(row: DocumentRow, now: float) -> KnownPage:
-    """What the row of a document says of its page; `now` bounds the time of the visit, since the clock may have been ahead."""
+    """The page that the row of a document tells of; `now` bounds the time of the visit, since the clock may have been ahead."""
     visited = min(row.fetched_at, now)
     return KnownPage(
         visited_at=visited, changed_at=visited, digest=row.digest, is_page=row.mime in HTML_TYPES, body_at=row.location

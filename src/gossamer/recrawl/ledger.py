@@ -64,7 +64,7 @@ _kept_price = msgspec.msgpack.Decoder(Price)
 
 
 def noted(giver: RocksLedger) -> dict[str, bytes]:
-    """What the taker of domains has to know of their giver's schedule: its price, whether it knows pages, or has yet to plan."""
+    """The facts that the taker of domains needs of the giver's schedule: its price, whether it knows pages, or has yet to plan."""
     found = {PRICE: giver.meta(PRICE) or b""}
     if giver.counters().get(KNOWN):
         found[KNOWN] = b"1"

@@ -12,7 +12,7 @@ from gossamer.cli.saying import say_json, say_lines
 if TYPE_CHECKING:
     from gossamer.search.asking import SearchHit
 
-#: What a terminal shows what was looked for with.
+#: The style in which a terminal shows the words that were looked for, and its end.
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 
 _FACETS = ("host", "language", "type", "mime")

@@ -33,7 +33,7 @@ from gossamer.values.outcome import DOCUMENTS
 
 # Fields, and how texts become terms.
 
-#: What the format of the index is called: an index of another one has to be made anew.
+#: The number of the index's format: an index of another format has to be made anew.
 FORMAT = 1
 
 #: Language -> the stemmer for it.
@@ -54,7 +54,7 @@ _CJK_LETTER = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}]"
 WEIGHTS = {"title": 3.0, "text": 1.0, "anchors": 2.0, "cjk": 1.0}
 _STEMMED = 0.8
 
-#: What a document counts that nothing is known of; PageRank adds up to as much again (`gossamer rank`).
+#: The weight of a document of which nothing is known; PageRank adds up to as much again (`gossamer rank`).
 PLAIN_WEIGHT = 1.0
 
 #: Term of the one document that is none: it holds how far the index is.
@@ -145,7 +145,7 @@ class TextReader(Protocol):
 
     @property
     def remarks(self) -> Sequence[str]:
-        """What a person should know of texts that were read so far."""
+        """Remarks for a person on the texts that were read so far."""
         ...
 
     def close(self) -> None:
@@ -253,7 +253,7 @@ class SearchIndex:
 
     @property
     def remarks(self) -> list[str]:
-        """What a person should know of what was taken since it was opened."""
+        """Remarks for a person on the texts that were taken since it was opened."""
         texts = show_count(self.cut, "text")
         cut = f"the index has the first {MAX_TEXT:,} characters of {texts}; words behind them are not found"
         return [*([cut] if self.cut else []), *self._reader.remarks]

@@ -150,7 +150,7 @@ def answer_search(question: SearchQuestion, caller: Caller) -> bytes:
     return msgspec.json.encode(found)
 
 
-# What the index has of a document beside its own words: texts of links to it, its rank, the types of things on it, by what the
+# Fields of a document in the index beside its own words: texts of links to it, its rank, the types of things on it, by what the
 # tables say when the feed has been read. Only documents of which they say something else than the index has are written again,
 # out of what the index keeps of them.
 
@@ -195,7 +195,7 @@ def add_extras(directory: Path, index: SearchIndex) -> int:
 
 
 def _extras(anchors: list[str] | None, types: list[str] | None, importance: float | None) -> dict[str, Any]:
-    """What a document has of them, with a number that tells them apart; 0 for none, as a document has that was just fetched."""
+    """The extras of a document, with a number that tells them apart; 0 for none, as a document has that was just fetched."""
     plain = {"anchors": anchors or [], "type": types or [], "weight": PLAIN_WEIGHT + round(importance or 0.0, 3)}
     is_none = not anchors and not types and plain["weight"] == PLAIN_WEIGHT
     digest = 0 if is_none else int.from_bytes(hashlib.sha256(msgspec.json.encode(plain)).digest()[:7], "big")

@@ -213,7 +213,7 @@ SCOPES: Final = ("page", "prefix", "host", "domain", "any")
 
 
 class ExpectedPages(msgspec.Struct, frozen=True):
-    """What a crawl should ask for: page numbers in the order of a breadth-first crawl."""
+    """The pages that a crawl should ask for: their numbers in the order of a breadth-first crawl."""
 
     requests: Numbers
     """All pages to be asked for, also those that redirect or are gone."""

@@ -48,8 +48,8 @@ class LogEntry(NamedTuple):
 
 
 Line = tuple[int, int, int, int, bytes, bytes, bytes]
-"""What a line is made from: start and end (nanoseconds of the monotonic clock), status, size; then what stands before
-the target (flags, host, address), the target, and what stands behind it (the user agent), as `before` and `behind` write
+"""The parts of a line: start and end (nanoseconds of the monotonic clock), status, size; then the words before
+the target (flags, host, address), the target, and the words behind it (the user agent), as `before` and `behind` write
 them: a crawler's requests to one host share these. Lines are put into words by the batch, when they are written."""
 
 FIELDS: Final = len(LogEntry._fields)

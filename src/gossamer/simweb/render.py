@@ -229,7 +229,7 @@ class Skin:
 
 
 class Copy(NamedTuple):
-    """What a near-duplicate has of its own: the index in its host, and the bits of its title."""
+    """The values that a near-duplicate has of its own: the index in its host, and the bits of its title."""
 
     number: int
     bits: int

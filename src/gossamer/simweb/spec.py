@@ -97,8 +97,8 @@ class WebSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Errors that a flaky page gives (per server process) before it heals. Our choice."""
 
     flaky_status: int = 503
-    """What a flaky page answers before it heals: 503 with `Retry-After: 1`, as a busy server does, which makes a polite
-    crawler slow down for long; or 500 without it, as a broken page does. Our choice."""
+    """The answer of a flaky page before it heals: 503 with `Retry-After: 1`, as of a busy server, which makes a polite
+    crawler slow down for long; or 500 without it, as of a broken page. Our choice."""
 
     dead_link_share: float = 0.23
     """Pages with a link to nothing. Pew Research Center, "When online content disappears" (2024):
@@ -150,7 +150,7 @@ class WebSpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             raise SpecError(f"{', '.join(names)} {told}")
 
 
-#: What bounds each number: the least and the most.
+#: The bounds of each number: the least and the most.
 _BOUNDS: Mapping[str, tuple[float, float]] = {
     "seed": (0, (1 << 63) - 1),
     "pages": (1, MAX_PAGES),

@@ -83,7 +83,7 @@ def _tried(name: str, sink: "SinkSpec", directory: Path | None) -> Iterator[Sink
 
 
 def _lacking(driver: "SinkDriver", table: "SinkTable") -> str:
-    """What the database says of columns that it cannot find, each once; empty where it has all of them.
+    """The database's messages about columns that it cannot find, each once; empty where it has all of them.
 
     A name stands behind that of its table: SQLite would take a name alone that it does not know for a text.
     """

@@ -175,7 +175,7 @@ class DatabaseSink:
         return True
 
     def _keys(self, at: Mapping[str, int]) -> Callable[[Row, Row, int], Any]:
-        """What a later row of a batch takes the place of an earlier one by: of the crawl's row, the one made of it, its number."""
+        """The key by which a later row of a batch replaces an earlier one: the crawl's row's, the made row's, or its number."""
         if self._to.gone != "put":
             url = at["url"]
             return lambda row, made, number: row[url]

@@ -24,7 +24,7 @@ from gossamer.values.visit import Response
 #: Sessions in turn, and those that a program names beside them: each holds cookies in memory.
 MOST_SESSIONS = 1000
 
-#: What a site says to those whom it does not let in.
+#: The statuses of a site that does not let its asker in.
 BLOCKED = (401, 403, 429)
 
 #: Times that a page is asked for again since the session was refused; then its answer is what it is.

@@ -59,7 +59,7 @@ def with_spider(wiring: Wiring, file: str) -> Wiring:
     components[process] = msgspec.structs.replace(
         plan, use="handling-process", providers={**plan.providers, "handlers": SPIDER}
     )
-    # What is not fetched at all (robots, blocked hosts, interrupted) takes the way of what was: handlers of failures see it.
+    # A visit that fetched nothing (robots, blocked hosts, interrupted) takes the way of the others: handlers of failures see it.
     ports = {**components[frontier].ports, "refused": components[fetch].ports["visits"]}
     components[frontier] = msgspec.structs.replace(components[frontier], ports=ports)
     for name, plan in components.items():

@@ -64,8 +64,8 @@ class Space(msgspec.Struct, frozen=True):
 #: count as seen: see promise 3 of :class:`gossamer.storage.ledger.contract.Ledger`.
 OWED = Space("owed", value_bytes=1 << 20, host_bytes=256 << 20)
 
-#: What a master has given to other agents that were away, until they have committed it: the name of the agent, and a task.
-#: It is kept under the host of the task, with the same key.
+#: Tasks that a master gave to other agents that were away, until they have committed it: the name of the agent, and a task.
+#: A task is kept under its host, with the same key.
 MAIL = Space("mail", value_bytes=OWED.value_bytes + 64, host_bytes=OWED.host_bytes)
 
 #: The documents that agents have claimed, under the name to which their digest belongs (:mod:`gossamer.values.agents`).

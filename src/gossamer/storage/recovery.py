@@ -86,7 +86,7 @@ def files_of(directory: Path, agent: str) -> Iterator[Path]:
         yield log
 
 
-#: What the name of a row log has in it, inside the crawl directory.
+#: The part that the name of every row log has, inside the crawl directory.
 ROW_LOG = "/rows/"
 
 #: Logs that their owner takes away once they are merged: sieve, trie and filter say themselves, where they are opened, which of

@@ -24,7 +24,7 @@ from gossamer.values.url import host_of
 #: The rewriting that is under way, inside the crawl directory.
 JOURNAL = "state/rewriting.json"
 
-#: What it has found; each file is whole before the journal says so.
+#: The folder of its findings; each file is whole before the journal says so.
 FOLDER = "state/rewriting"
 
 #: Where the records of a deletion lie in the archive.

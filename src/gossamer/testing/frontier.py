@@ -70,7 +70,7 @@ TASKS = tuple(
     for depth in (0, 1, 7, 8, 10_000)
 )
 
-#: What a frontier may know of them, extremes first.
+#: Standings of tasks that a frontier may know, extremes first.
 STANDINGS = (
     TaskStanding(),
     TaskStanding(site=0.0),

@@ -21,7 +21,7 @@ from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Item, Location, Record, Response, Visit
 
-#: What servers send in order to end a record, begin one, or forge a field (faults 19, 67, 70).
+#: Texts that servers send in order to end a record, begin one, or forge a field (faults 19, 67, 70).
 HOSTILE_TEXTS = (
     "a\r\nWARC-Type: warcinfo",
     "a\nb",

@@ -31,7 +31,7 @@ from gossamer.values.visit import ORDER, Visit
 
 # -- agents: number, capacity, place
 
-#: What an agent may be called: its name stands in the names of folders and files.
+#: The form of an agent's name, which stands in the names of folders and files.
 AGENT_NAME = r"[a-z0-9-]{1,32}"
 
 #: `agent-03`, `agent-03=2.5`, `agent-03=2.5@budapest` or `agent-03@budapest`.

@@ -228,7 +228,7 @@ def zstandard() -> ModuleType:
 
 # -- the body as a reader with a browser has it
 
-#: What digests of rendered pages begin with in the ledger: all routes of an application have one answer, and are no duplicates.
+#: The prefix of digests of rendered pages in the ledger: all routes of an application have one answer, and are no duplicates.
 RENDERED_DIGEST = "dom:"
 
 RenderedHow = Literal["done", "limited", "hung", "crashed", "no_browser", "interrupted"]
@@ -249,7 +249,7 @@ class Rendered(msgspec.Struct, frozen=True):
     picture: bytes = b""
     """PNG, where one was asked for."""
     counts: dict[str, int] = {}
-    """What it asked for (`asked`), and everything that was refused, by rule."""
+    """Counts of its requests (`asked`), and of everything that was refused, by rule."""
     seconds: float = 0.0
     gained: int = 0
     """Links that the answer did not have."""

@@ -67,10 +67,10 @@ def forget_remembered() -> None:
         table.clear()
 
 
-#: What belongs to one agent as a whole: all hosts of a registered domain, or each host alone.
+#: The unit that belongs to one agent as a whole: all hosts of a registered domain, or each host alone.
 Division = Literal["domain", "host"]
 
-#: What a family of hosts is called by: `*.example.com`. It goes where the hosts of its domain go.
+#: The beginning of the name of a family of hosts: `*.example.com`. A family goes where the hosts of its domain go.
 _FAMILY = "*."
 
 

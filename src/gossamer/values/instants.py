@@ -18,7 +18,7 @@ import msgspec
 
 from gossamer.values.patterns import lazy_pattern
 
-#: What stands between two delimiters of RFC 6265, section 5.1.1, and what it can be. Digits are those of ASCII.
+#: The text between two delimiters of RFC 6265, section 5.1.1, and the forms that it can have. Digits are those of ASCII.
 _TOKEN = lazy_pattern(r"[^\x09\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
 _TIME = lazy_pattern(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?![0-9])")
 _DAY = lazy_pattern(r"([0-9]{1,2})(?![0-9])")

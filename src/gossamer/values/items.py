@@ -16,7 +16,7 @@ import msgspec
 
 from gossamer.values.visit import Item, Raised
 
-#: What an item is called that has no class of its own.
+#: The kind of an item that has no class of its own.
 PLAIN_KIND = "item"
 
 #: Values inside each other that are looked into; JSON readers give up soon after.

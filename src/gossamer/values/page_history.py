@@ -34,7 +34,7 @@ _SHRUNK_BY = 20.0
 #: must give way, and the noise of so many is small enough. Signals come rarely, and of few pages.
 _MEMORY, _SIGNALS_KEPT = 2_000.0, 400.0
 
-#: What is taken for this unlikely may happen: one visit does not decide on a host.
+#: The likelihood that any case has at least: one visit does not decide on a host.
 _UNLIKELY = 0.05
 
 #: Between these a prior's shape stays: pages all alike, pages of every kind.
@@ -299,7 +299,7 @@ class KnownPage(msgspec.Struct, frozen=True, array_like=True, gc=False):
     waits: float = 0.0
     """Seconds from its last visit to the next, as the policy said; 0 before it said anything."""
     evidence: Evidence = Evidence()
-    """What its visits say of how often it changes."""
+    """The evidence of its visits on how often it changes."""
     kind: str = ""
     """Which pages of its host it is like: see :func:`gossamer.values.instants.kind_of`."""
     level: int = 0
@@ -389,7 +389,7 @@ def _found(known: KnownPage, visit: Visit) -> KnownPage:
     response = visit.response
     is_redirect = response.outcome is Outcome.REDIRECT
     etag, modified = response.header("etag"), response.header("last-modified")
-    # What a browser makes of the same answer may differ each time: the server cannot say that nothing has changed.
+    # A browser may make something else of the same answer each time: the server cannot say that nothing has changed.
     is_whole = response.outcome is Outcome.OK and not response.barred and visit.rendered is None
     request = visit.task.request
     if request is not None and request.was_begun:

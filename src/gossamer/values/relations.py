@@ -20,7 +20,7 @@ LINK_TYPES = frozenset(_TYPES.split())
 #: Elements that may have a picture behind them (HTML, 15.3.3 and 15.3.8).
 BACKGROUNDS = ("body", "table", "thead", "tbody", "tfoot", "tr", "td", "th")
 
-#: What a style sheet names; what a page's own `style` elements and attributes name counts the same.
+#: Relations of URLs in a style sheet; those in a page's own `style` elements and attributes count the same.
 CSS_IMPORT, CSS_URL = "css import", "css url"
 
 #: Relations of what a page shows. `iframe` and `frame` are documents, not requisites.

@@ -67,10 +67,10 @@ _METHOD = lazy_pattern(r"[A-Z][A-Z-]{0,31}")
 _FIELD_NAME = lazy_pattern(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _FIELD_VALUE = lazy_pattern(r"[\x20-\x7e\t]*")
 
-#: What stands in a mark before that which tells cookies apart: where redirects led back to a URL, its answer is that of the URL.
+#: The text in a mark before the digest that tells cookies apart: where redirects led back to a URL, its answer is that of the URL.
 WITH_COOKIES = "  cookies "
 
-#: What parts the URL from the mark.
+#: The character between the URL and the mark.
 _BREAK = "\n"
 
 
@@ -189,7 +189,7 @@ class Requested(msgspec.Struct, frozen=True, gc=False):
     render: bool | None = None
     """Whether a browser renders the page; None leaves that to the crawl."""
     actions: tuple[Action, ...] = ()
-    """What the browser does on it."""
+    """The actions of the browser on it."""
     was_begun: bool = False
     """An earlier process may have sent it, and ended before it knew what became of it. Set by the queues alone."""
 

@@ -18,7 +18,7 @@ LAST_LEVEL = 255
 #: The relation of tasks that fetch a robots.txt; their source is the site that they are fetched for.
 ROBOTS = "robots"
 
-#: What the relations of requests begin with that a page makes while a browser renders it, as `render script`. They are kept
+#: The prefix of relations of requests that a page makes while a browser renders it, as `render script`. They are kept
 #: nowhere before they are sent: a page that is rendered again makes them again.
 WANT = "render "
 

@@ -28,10 +28,10 @@ _DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21, "gopher": 70}
 WITH_AUTHORITY = frozenset({*_DEFAULT_PORTS, "file"})
 
 
-# What the parser would leave as it is, as most URLs are: segments with nothing to escape, none a dot segment (none begins with a
+# URLs that the parser would leave alone, as most are: segments with nothing to escape, none a dot segment (none begins with a
 # dot, and no escape stands for one), no colon that could end a scheme. In front of a whole URL a name of lower-case letters, digits
-# and hyphens whose last label is no number, or an address of four numbers; perhaps a port that is not its scheme's. Linear: what
-# ends a repetition never begins the next.
+# and hyphens whose last label is no number, or an address of four numbers; perhaps a port that is not its scheme's. Linear: the
+# end of a repetition never begins the next.
 _FIRST, _NEXT = r"[0-9A-Za-z_~%!$&'()*+,;=@-]", r"[0-9A-Za-z_.~%!$&'()*+,;=@-]"
 _PATH = rf"(?:{_FIRST}{_NEXT}*/)*(?:{_FIRST}{_NEXT}*)?"
 _PLAIN_PATH = re.compile(_PATH).fullmatch
@@ -47,7 +47,7 @@ PLAIN_SCHEMES = frozenset({"http", "https"})
 
 def plain_host(url: str) -> str:
     """The host of a URL that is canonical for certain, in a fifth of the parser's time; empty where only the parser can tell."""
-    # What ada makes of international names (`xn--`) is for it to say.
+    # International names (`xn--`) are for ada to judge.
     if len(url) > MAX_URL_BYTES or "xn--" in url or _has_escaped_dot(url):
         return ""
     match = _PLAIN_URL(url)

@@ -32,7 +32,7 @@ Step = Literal[
     "slashes",
     "www",
 ]
-"""What a step does, in the order in which they are taken:
+"""The effect of each step, in the order in which they are taken:
 
 ============== ============================================================================================
 `escapes`      `%7e` becomes `~` and `%c3` becomes `%C3`: RFC 3986, 6.2.2.1 and 6.2.2.2 call them equal
@@ -51,9 +51,9 @@ Step = Literal[
 
 STEPS: tuple[Step, ...] = get_args(Step)
 
-#: What is folded unless the user says otherwise. The others are right for many sites and wrong for some: order can matter to a
+#: Steps that hold unless the user says otherwise. The others are right for many sites and wrong for some: order can matter to a
 #: server, `index.html` may be another page than `/`, and `www.` another host.
-#: What a list says is done: the shipped one says nothing of `unused` and `defaults`, which only those know who know a site.
+#: Steps obey their list: the shipped one says nothing of `unused` and `defaults`, which only people know who know a site.
 USUAL: tuple[Step, ...] = ("escapes", "trailing-dot", "sessions", "tracking", "unused", "defaults", "empty-query")
 
 
@@ -138,7 +138,7 @@ _ESCAPES = {
     for low in _HEXADECIMAL
 }
 
-#: What generators make and people do not write: hexadecimal digits of both kinds, a long run of letters and digits, a UUID.
+#: Texts that generators make and people do not write: hexadecimal digits of both kinds, a long run of letters and digits, a UUID.
 _IDENTIFIER = lazy_pattern(
     r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])(?:[0-9A-Fa-f]{8,}|[0-9A-Za-z]{20,}|[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})"
 )
@@ -146,7 +146,7 @@ _IDENTIFIER = lazy_pattern(
 #: Cookieless sessions of ASP.NET, a segment as `(S(lit3py55t21z5v55vlm25s55))`; also its authentication and anonymous tickets.
 _ASP = lazy_pattern(r"/\((?:[ASFX]\([^()/?]*\))+\)(?=/)")
 
-#: What servers show for a directory: the defaults of Apache, nginx, IIS and PHP hosts.
+#: File names that servers show for a directory: the defaults of Apache, nginx, IIS and PHP hosts.
 _INDEX = lazy_pattern(
     r"/(?:index\.(?:html?|php[345]?|aspx?|jsp|shtml|xhtml|cgi)|default\.(?:aspx?|html?))$", re.IGNORECASE
 )
@@ -256,7 +256,7 @@ class Normaliser:
             before = before if name is None else with_host(before, name)
         if folded == path:
             return before + path + mark + query
-        # What has gone may have hidden a dot segment, and a path never begins with two slashes by our doing.
+        # The part that has gone may have hidden a dot segment, and a path never begins with two slashes by our doing.
         try:
             return canonical(before + (folded or "/") + mark + query)
         except UnreadableUrl:

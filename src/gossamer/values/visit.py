@@ -45,12 +45,12 @@ ORDER = "order"
 # Everything in it but the names that home gave was claimed by a stranger.
 
 BroughtForm = Literal["whole", "text", "elements", "row"]
-"""What of a document came: its bytes; its text; the markup of elements; nothing but a row that says that it is not relevant."""
+"""The form of a document: its bytes; its text; the markup of elements; nothing but a row that says that it is not relevant."""
 
 #: Media types of what came, where that is not the document itself.
 PART_TYPES: dict[BroughtForm, str] = {"text": "text/plain", "elements": "text/html"}
 
-#: What digests of parts begin with in ledger and tables: neither a part nor a whole document is the duplicate of the other.
+#: The prefix of digests of parts in ledger and tables: neither a part nor a whole document is the duplicate of the other.
 PART_DIGEST = "part:"
 
 #: The relation of URLs out of scope that a crawler met. The page is not known: that would cost more than the URL.
@@ -191,7 +191,7 @@ class Found(msgspec.Struct, frozen=True, gc=False):
     request: Requested | None = None
     """Details of the request beside the URL, where a user's code gives them."""
     said: ChangeHint | None = None
-    """What a sitemap says of its changes."""
+    """A sitemap's hint at its changes."""
 
 
 class Link(msgspec.Struct, frozen=True, gc=False):
@@ -204,7 +204,7 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     request: Requested | None = None
     """Details of the request beside the URL; None for a plain GET."""
     said: ChangeHint | None = None
-    """What a sitemap says of its changes."""
+    """A sitemap's hint at its changes."""
 
     @property
     def identity(self) -> str:

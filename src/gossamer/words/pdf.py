@@ -29,7 +29,7 @@ DEADLINE = 60.0
 _USE = Use("gossamer.words.pdf:read_apart", memory=1 << 30)
 
 _DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?")
-# What PDFium writes for a hyphen at the end of a line, and for nothing.
+# Characters that PDFium writes for a hyphen at the end of a line, and for nothing.
 _HYPHENS = str.maketrans({"\ufffe": "-", "\x02": "-", "\0": None, "\r": None})
 _PARTED, _COMPOUND = re.compile("(?<!\\w)(\\w++)[\ufffe\x02](\\w++)"), re.compile(r"(?<!\w)\w++-\w++")
 

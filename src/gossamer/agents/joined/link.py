@@ -57,7 +57,7 @@ _File = Annotated[str, msgspec.Meta(pattern=r"^(state/((masters|supervisor)/)?)?
 
 
 class Program(msgspec.Struct, frozen=True):
-    """What runs there: agents of one crawl run the same."""
+    """The program that runs there: agents of one crawl run the same."""
 
     version: _Word
     python: _Word
@@ -115,7 +115,7 @@ class AgentHasEnded(JoinMessage, frozen=True):
 
 
 class AgentPlace(JoinMessage, frozen=True):
-    """What other agents have to know of this one."""
+    """The place of one agent, as the others have to know it."""
 
     address: _Word
     """Where they reach it; empty where they cannot."""

@@ -47,7 +47,7 @@ from gossamer.storage.members import crawl_id, write_kept
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
 
-#: What the folder knows of itself.
+#: The file in which the folder keeps its own facts.
 _NOTE = "state/machine.json"
 
 #: Seconds between two looks at what other agents have to know.
@@ -296,7 +296,7 @@ class JoinedMachine:
                     message = await link.received(pipe, link.to_machine, "a supervisor")
                 if isinstance(message, link.MachineWelcome):
                     self._pipe, lease = pipe, message.lease
-                    # What could not be told while there was no connection.
+                    # News and lines that could not be told while there was no connection.
                     self._put(self._told)
                     while self._lines:
                         self._put(link.Said(self._lines.popleft()))

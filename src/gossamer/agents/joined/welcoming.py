@@ -93,7 +93,7 @@ class JoinedCluster:
         return link.host_and_port(options.listen, "--listen")
 
     def _shared_secret(self, options: CrawlOptions) -> bytes:
-        """What machines prove that they know. Raises UsageError: there is none, or it is too short."""
+        """The secret that machines prove that they know. Raises UsageError: there is none, or it is too short."""
         try:
             secret = read_secret(options.secret_file, os.environ)
         except WiringError as error:

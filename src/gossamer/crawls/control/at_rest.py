@@ -61,7 +61,7 @@ def added_standing(directory: Path, parts: Sequence[CrawlStanding]) -> CrawlStan
         waiting=_waiting([part.waiting for part in parts if part.waiting is not None]),
         waits=_waits(chain.from_iterable(part.waits for part in parts)),
         stored=[one for part in parts for one in part.stored],
-        # What is walked over is the crawl's, and each part has all of it.
+        # Sizes that are found by a walk are the crawl's, and each part has all of them.
         sizes=[
             those[-1]
             if those[-1].name in waits.WALKED
@@ -153,7 +153,7 @@ def standing_at_rest(directory: Path) -> CrawlStanding:
     now = found[0]
     if len(found) > 1:
         agents = [standing.agent_standing(ledger.sheet.agent, one) for ledger, one in zip(ledgers, found, strict=True)]
-        # What an agent says of its own end is not what the crawl has come to.
+        # The end of an agent, as it tells it, is not the end that the crawl has come to.
         now = replace(added_standing(directory, found), each_agent=agents, **_told_of_all(directory))
     why = failure_of(directory)
     now = replace(now, failure=why, state=with_failure(now.state, why))

@@ -165,7 +165,7 @@ class Rewire(ControlRequest, frozen=True, tag="rewire"):
 
 
 class CheckRewire(ControlRequest, frozen=True, tag="check-rewire"):
-    """What would :class:`Rewire` change? Nothing is changed."""
+    """Tell which changes :class:`Rewire` would make, and make none."""
 
     steers = False
     change: ChangeText
@@ -219,7 +219,7 @@ class ReadGraph(ControlRequest, frozen=True, tag="graph"):
 
 
 class ReadUnit(ControlRequest, frozen=True, tag="unit"):
-    """What has each instance of this unit counted, and by which settings does it go?"""
+    """Tell the counts of each instance of this unit, and the settings by which it goes."""
 
     steers = False
     name: Name
@@ -264,7 +264,7 @@ class Assign(ControlRequest, frozen=True, tag="assign"):
 
 
 class Why(ControlRequest, frozen=True, tag="why"):
-    """What does the crawl know of this URL?"""
+    """Tell the story of this URL in the crawl."""
 
     steers = False
     url: Text
@@ -276,7 +276,7 @@ class Why(ControlRequest, frozen=True, tag="why"):
 
 
 class ReadHost(ControlRequest, frozen=True, tag="host"):
-    """What does the crawl know of this host?"""
+    """Tell the facts of this host in the crawl."""
 
     steers = False
     name: Name

@@ -44,7 +44,7 @@ class PictureSetting(msgspec.Struct, frozen=True):
     is_secret: bool = False
     """Its value is hidden."""
     names: str = ""
-    """What of its machine a value can name, as `a file`: no browser may give one then."""
+    """The thing of its machine that a value can name, as `a file`: no browser may give one then."""
 
 
 class PictureUnit(msgspec.Struct, frozen=True):

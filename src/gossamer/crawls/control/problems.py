@@ -290,7 +290,7 @@ def _delays(now: "CrawlStanding") -> Iterator[Problem]:
     )
 
 
-#: What a delay is due to, by the word for its reason.
+#: Causes of a delay, by the word for its reason.
 _CAUSES = {
     "setting": "a setting",
     "latency": "slow answers",

@@ -29,7 +29,7 @@ _MEMBERS = "state/supervisor/checkpoints"
 #: The mark of a crawl of several agents that is going back to a checkpoint, with its name.
 _RESTORING = "state/supervisor/restoring"
 
-#: What going back to a checkpoint is called in the log of who steered.
+#: The name for going back to a checkpoint in the log of steering.
 _RESTORE = "restore"
 
 

@@ -151,7 +151,7 @@ class ExchangeStanding(msgspec.Struct, frozen=True):
 
 
 class StoredAgent(msgspec.Struct, frozen=True):
-    """What a store says of an agent."""
+    """The entry of an agent in its store."""
 
     name: str
     holder: str
@@ -185,7 +185,7 @@ class PublishesAgent(Protocol):
     """A provider that publishes its agent into a store."""
 
     def stored_agent(self) -> StoredAgent:
-        """What the store has of it, by its own word."""
+        """The entry of the agent in the store, by the store's own word."""
         ...
 
 

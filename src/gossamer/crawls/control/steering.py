@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 U = TypeVar("U")
 
-# What may be asked of a crawl that runs: one of one agent has all of :class:`Steerable`, and one of several has :class:`Settable`.
+# The requests that a running crawl takes: one of one agent has all of :class:`Steerable`, one of several has :class:`Settable`.
 
 
 class Others(Protocol):

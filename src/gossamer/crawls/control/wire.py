@@ -102,7 +102,7 @@ Answered = Done | Listed | Told | NotDone
 
 
 class RequestRefused(GossamerError):
-    """What was asked was not done, and nothing has changed."""
+    """A request was not carried out, and nothing has changed."""
 
     def __init__(self, answer: NotDone) -> None:
         super().__init__(answer.text)

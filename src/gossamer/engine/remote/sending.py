@@ -41,7 +41,7 @@ T = TypeVar("T")
 #: receiver to begin.
 _FRAME_BYTES = 2**20
 
-#: What a receiver that acknowledges nothing can make a sender keep, however many items its window allows.
+#: Bytes that a receiver which acknowledges nothing can make a sender keep, however many items its window allows.
 _WINDOW_BYTES = 16 * 2**20
 
 
@@ -280,7 +280,7 @@ class Sender(Generic[T]):
         try:
             if await self._hear(pipe):
                 self._written = next(iter(self._under_way), self.numbered + 1) - 1
-                # What is not acknowledged goes first, in order, one frame in memory at a time; then new frames go out at once.
+                # Frames without an acknowledgement go first, in order, one in memory at a time; then new frames go out at once.
                 while self._written < self.numbered and self._pipe is pipe:
                     kept = self._under_way[self._written + 1].kept
                     self._written = kept.last

@@ -71,7 +71,7 @@ def _is_new_text(runs: set[int], host: TrapHost) -> bool:
     return not is_first and likeness < LIKE and new >= TEXT
 
 
-# What the last pages of a part say together.
+# The verdict on the last pages of a part together.
 
 #: Pages that are judged together. With grace, and requests that are under way when they are judged, a trap costs less than
 #: fifty pages.

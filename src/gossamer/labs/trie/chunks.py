@@ -201,7 +201,7 @@ def url_of(key: str) -> str:
 
 
 def prefixes_of(host: str) -> tuple[str, str]:
-    """What the keys of a host or domain begin with, and those of what lies below it."""
+    """The beginnings of the keys of a host or domain, and of the hosts below it."""
     name = _reversed_name(host)
     return f"{name} ", f"{name}."
 
@@ -211,7 +211,7 @@ CHUNK_NODES = 400
 
 
 class Mark(IntEnum):
-    """What a node is beside a branch."""
+    """The marks of a node beside that of a branch."""
 
     NONE = 0
     URL = 1

@@ -80,7 +80,7 @@ def main() -> int:
             put(GaveUp("crashed", f"{type(error).__name__}: {error}"[:_MOST_TOLD]))
             return 1
         late = _LateImports()
-        # What a page wants later must fail in the same way whether the walls have a gap or not.
+        # An import that a page wants later must fail in the same way whether the walls have a gap or not.
         sys.meta_path.insert(0, late)
         walls = confine(setup.memory, setup.seconds, setup.layers)
         gc.freeze()  # modules and lists stay: to look through them again and again costs a page a tenth of its time
@@ -138,7 +138,7 @@ _OURS: tuple[ModuleType, ...] = (
     gossamer.parsing,
 )
 
-#: What these import within functions, and what Python's own modules do.
+#: Modules that these import within functions, and those that Python's own modules import.
 _OTHERS = (
     *("brotli", "chardetng_py", "difflib", "email.utils", "numpy", "resiliparse.parse.lang", "selectolax.lexbor"),
     *("stringprep", "xml.parsers.expat", "zlib", "gzip", "bz2", "lzma", "json", "_strptime", "unicodedata"),

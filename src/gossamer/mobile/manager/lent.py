@@ -248,7 +248,7 @@ class LendingLedger(LedgerFront):
             yield cast(Group, _Lending(group, self.lent))
 
 
-#: What keys of crawlers, and of what is remembered of hosts, begin with.
+#: The beginnings of the keys of crawlers, and of facts that are remembered of hosts.
 _CRAWLER, _WALKED = b"c", b"w"
 
 

@@ -120,7 +120,7 @@ def _is_program(part: str, *, is_last: bool) -> bool:
 INDEX_FILES: Final = ("index.html", "index.htm", "index.xhtml")
 #: Programs that a server would run for a directory: it has a page, which only that server can make.
 _INDEX_PROGRAMS: Final = ("index.php", "index.cgi", "index.pl", "index.jsp", "index.asp", "index.aspx", "index.shtml")
-#: What closes a directory and all below it: rules that only Apache reads.
+#: The file that closes a directory and all below it: only Apache reads its rules.
 _APACHE_RULES: Final = ".htaccess"
 #: Symbolic links in one walk, as Linux counts them.
 _MAX_LINKS: Final = 40

@@ -29,7 +29,7 @@ MAX_SITES = 10_000
 #: Requests for one site's robots.txt at one time: the file, and five redirects (RFC 9309, 2.3.1.2), with room for a 5xx.
 _MAX_ASKED = 10
 
-#: What a URL is refused for, by name: the words that an owner reads.
+#: The reasons for which a URL is refused, by name: the words that an owner reads.
 REASONS: Mapping[str, str] = {
     "not_served": "the host is not served here",
     "refused": "an expression of the owner's sheet refuses it",

@@ -241,7 +241,7 @@ def _answer(store: oxigraph.Store, question: SparqlQuestion, caller: Caller) -> 
     caller.send(form.encode())
     out = io.TextIOWrapper(io.BufferedWriter(_Parts(caller), _PIECE), encoding="utf-8", newline="")
     if isinstance(found, oxigraph.QueryTriples):
-        # What a query constructs is in no graph.
+        # Triples that a query constructs are in no graph.
         write_graph((oxigraph.Quad(*triple) for triple in found), form, out)
     elif form in _RESULTS:
         clean = CleanText(out, form)

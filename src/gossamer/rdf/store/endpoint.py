@@ -38,7 +38,7 @@ _LAST_TRIES, _LAST_PAUSE = 5, 2.0
 #: Characters of an answer that a person is told.
 _MOST_TOLD = 200
 
-#: What a status means, where it is no success: the reader has to mend something, or a later try may do.
+#: The meaning of a status that is no success: the reader has to mend something, or a later try may do.
 _FAULTS = {
     401: "it does not accept these credentials",
     403: "it forbids updates",

@@ -26,10 +26,10 @@ from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.instants import visit_order
 from gossamer.values.visit import Triple
 
-#: What is taken of the table, in this order.
+#: The columns that are taken of the table, in this order.
 COLUMNS = ("graph", "subject", "predicate", "object", "datatype", "language", "visit")
 
-# What ends an IRI or a line of N-Quads: a name that holds it is left to the slow way, which judges names one by one.
+# Characters that end an IRI or a line of N-Quads: a name that holds one is left to the slow way, which judges names one by one.
 _BREAKS = re.compile('[\x00-\x20<>"{}|^`\\\\]')
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})
 _NO_LABEL = re.compile("[^A-Za-z0-9]")

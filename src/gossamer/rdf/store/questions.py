@@ -9,12 +9,12 @@ import msgspec
 
 from gossamer.rdf.terms import PREFIXES
 
-# What strangers wrote, made harmless for a terminal and legal in XML on its way out, bit by bit. It means the same afterwards.
+# The text of strangers, made harmless for a terminal and legal in XML on its way out, bit by bit. It means the same afterwards.
 
 _LAYOUT = {ord(character): " " for character in "\n\r\t"}
 _HIDDEN = re.compile("[^\n\r\t\x20-\x7e]")
 
-# What XML 1.0 cannot hold, not even by its number.
+# Characters that XML 1.0 cannot hold, not even by their numbers.
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
@@ -52,7 +52,7 @@ class CleanText:
             self._is_line_ended = text.endswith("\n")
 
 
-# What names with a prefix may have in Turtle, where no escape may stand. None of it reorders or commands anything.
+# Characters that names with a prefix may have in Turtle, where no escape may stand. None of it reorders or commands anything.
 _IN_NAMES = re.compile(
     "[\u200c\u200d\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff]"
 )
@@ -70,14 +70,14 @@ def _xml(character: str) -> str:
     return "\ufffd" if _NOT_XML.match(character) else f"&#x{ord(character):X};"
 
 
-# What can be asked, and in which form it is answered: pure code that command, server and the process that answers share.
+# Questions, and the forms of their answers: pure code that command, server and the process that answers share.
 
 
 #: Forms of an answer that has rows, or is true or false; and of one that is a graph.
 ROWS = ("table", "csv", "tsv", "json", "xml")
 GRAPHS = ("turtle", "nquads", "jsonld", "rdfxml")
 
-# What hides words from a reader of SPARQL: texts, IRIs, comments, escaped characters, variables, prefixed and tagged names.
+# Text that hides words from a reader of SPARQL: texts, IRIs, comments, escaped characters, variables, prefixed and tagged names.
 _HIDES = re.compile(
     r"""'''(?:(?:''?)?(?:[^'\\]|\\.))*'''|\"\"\"(?:(?:""?)?(?:[^"\\]|\\.))*\"\"\""""
     r"""|'(?:[^'\\\n\r]|\\.)*'|"(?:[^"\\\n\r]|\\.)*\""""

@@ -276,7 +276,7 @@ class RefusedRequest(ValueError):
 def wanted(
     method: str, query_string: str, content_type: str, body: str, accept: str
 ) -> tuple[SparqlQuestion | None, bool]:
-    """What a request asks for, by the text behind the `?` of its target, its body, and two of its fields: a question, or None
+    """The wish of a request, by the text behind the `?` of its target, its body, and two of its fields: a question, or None
     where it wants the description of the service, or the form for people; and whether it is for people, who want HTML. Raises
     RefusedRequest: it is none that the protocol knows, or wants to change something."""
     values = _values(query_string)

@@ -23,7 +23,7 @@ from gossamer.storage.tables.contract import FeedConsumer, FollowerNote
 from gossamer.storage.tables.places import TRIPLES, following
 from gossamer.values.errors import CrawlDirectoryError
 
-#: What lies in its directory beside the notes of its feeding: the store itself, and copies that are being read.
+#: Folders in its directory beside the notes of its feeding: the store itself, and copies that are being read.
 STORE = "store"
 COPIES = "copies"
 
@@ -39,7 +39,7 @@ _ADDED, _ORDERED = "added", "ordered"
 #: Triples from which on that is worth its 3 us a triple: questions to a smaller store take no time that anyone would notice.
 _WORTH_ORDERING = 500_000
 
-#: What was added has to be this part of the store at least, since all of it is written anew.
+#: The additions have to be this part of the store at least, since all of it is written anew.
 _PART = 4
 
 #: Linux tells starts of the machine apart here. Elsewhere a store counts as closed properly.
@@ -122,7 +122,7 @@ class TripleStore:
     # -- what is done to it
 
     def put(self, graphs: Sequence[PageGraph], replaced: Iterable[str]) -> None:
-        # What is added twice is there twice: the parser gives blank nodes new names each time.
+        # A graph that is added twice is there twice: the parser gives blank nodes new names each time.
         before = set(replaced)
         with _sound(self._place / STORE):
             if self._is_doubtful:

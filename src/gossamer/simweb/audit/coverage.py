@@ -1,4 +1,4 @@
-"""What the crawler found, in which order, how fresh it kept it, what it spent in vain, and whether its triples are those of its
+"""The pages that a crawl found, their order and freshness, its requests in vain, and whether its triples are those of its
 pages.
 
 Place in the flow: the rest of the auditor's judges; they compare a `RequestTrace` with the `WebGraph`. The log tells which pages
@@ -211,7 +211,7 @@ COLUMNS: Final = ("graph", "predicate", "object")
 
 
 class StatedTriples(msgspec.Struct, frozen=True):
-    """What a crawl found of what its pages state."""
+    """The triples that a crawl found of those that its pages state."""
 
     expected: int
     found: int

@@ -67,7 +67,7 @@ class Audit(msgspec.Struct, frozen=True):
     freshness: Freshness
     spending: list[Spending]
     statements: StatedTriples | None = None
-    """What it found of what its pages state; None where its triples were not given."""
+    """The triples that it found of those that its pages state; None where its triples were not given."""
 
 
 def audit(path: Path, options: AuditOptions | None = None) -> Audit:

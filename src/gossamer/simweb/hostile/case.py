@@ -45,7 +45,7 @@ class HostileCase(msgspec.Struct, frozen=True):
     does: str
     """The behaviour of the server, in one sentence."""
     then: str
-    """What else a crawl owes, beyond the fetch: what becomes of the links, the host, the archive."""
+    """The other duties of a crawl, beyond the fetch: those to the links, the host, the archive."""
     script: Script
     tls: str = ""
     """How TLS goes wrong; such a case has a port of its own."""

@@ -17,7 +17,7 @@ from gossamer.simweb.hostile.case import PAGE, HostileAct, always, answer, redir
 from gossamer.simweb.tls import DAY, Key, Signer, context_of, new_key
 
 NAME: Final = "hostile.sim"
-"""What certificates are for, with every name one level below it, where they are for the right one."""
+"""The name that certificates are for, with every name one level below it, where they are for the right one."""
 
 EXPIRED: Final = timedelta(days=400)
 """How long ago the expired certificate was made: longer than any holds."""

@@ -253,7 +253,7 @@ _MOST_TOLD = 64 << 10
 #: Kinds of records that hold an answer.
 CAPTURES = frozenset({"response", "revisit", "resource", "conversion"})
 
-#: What a browser made of a page: no capture of it. The names begin as other crawlers have them.
+#: Records that a browser made of a page: no captures of it. The names begin as other crawlers have them.
 MADE, MADE_OF = "made", ("urn:dom:", "urn:view:")
 
 

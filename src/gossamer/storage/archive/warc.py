@@ -45,7 +45,7 @@ WARC_DIRECTORY = "warc"
 #: The words of the archive where servers' certificates were not verified, of the crawl and of each answer (fault 98).
 UNVERIFIED = "certificates not verified"
 
-#: What says that a disk is full or broken, and another may not be.
+#: Errors which say that a disk is full or broken, and another may not be.
 _DISK_TROUBLE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENODEV, errno.ENOENT, errno.EACCES}
 )

@@ -333,7 +333,7 @@ class Commit(Filter[CommitSheet]):
             try:
                 name = watcher.observe(visit)
             except Exception as error:
-                # What it would have learnt is lost, and nothing else.
+                # The lesson of this watcher is lost, and nothing else.
                 self.metrics.count(f"broken:{type(watcher).__name__}:{type(error).__name__}")
                 continue
             if name:

@@ -121,7 +121,7 @@ def stage_robots(site: str, lesson: Lesson, response: Response, staged: Group, r
 #: Sitemaps of one robots.txt that are fetched: an index of sitemaps holds 50,000, so no site needs more.
 MAX_SITEMAPS = 100
 
-#: What is known of every new URL beside its task, for a prioritizer that does not ask who links to its host.
+#: The standing of every new URL beside its task, for a prioritizer that does not ask which hosts link to its host.
 _STANDING = TaskStanding()
 
 

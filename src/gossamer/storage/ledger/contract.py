@@ -17,7 +17,7 @@ from gossamer.values.request_identity import Requested
 from gossamer.values.task import Family, SetAside, Task
 from gossamer.values.visit import Location, Visit
 
-#: What is tallied: URLs queued of a host, or of a registered domain; links to a host from pages of other hosts.
+#: The tallies: URLs queued of a host, or of a registered domain; links to a host from pages of other hosts.
 Tallied = Literal["host", "domain", "linked"]
 
 #: Each link of a page: its URL, its relation, and what is asked for there beside the URL.

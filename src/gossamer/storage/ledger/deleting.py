@@ -229,7 +229,7 @@ class _Work:
                 batch = self._store.batch()
                 batch.change("frontier", chunk, layout.pack(host, kept)[0] if kept else None)
                 if (cursor := cursors.get(level)) is not None:
-                    # What is finished of this chunk was left out: its places count from its beginning again.
+                    # The finished part of this chunk was left out: its places count from its beginning again.
                     is_here = cursor.place >> layout.PLACE_BITS == serial
                     first = min(cursor.place, serial << layout.PLACE_BITS) if is_here else cursor.place
                     finished = tuple(place for place in cursor.finished if place >> layout.PLACE_BITS != serial)

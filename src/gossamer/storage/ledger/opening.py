@@ -93,7 +93,7 @@ def readable(path: Path, can_write: Callable[[Path, int], bool] = os.access) -> 
         yield beside
 
 
-#: What a checkpoint may be called: a plain file name on every system, and never a path.
+#: The form of a checkpoint's name: a plain file name on every system, and never a path.
 NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 #: Files of a checkpoint that are summed up. Tables have checksums of their own, which leave out what a reader passes over, as
@@ -229,7 +229,7 @@ def missing(state: Path) -> CrawlDirectoryError:
     return CrawlDirectoryError(f"there is no ledger in {state}; name the directory of a crawl")
 
 
-# What an opened ledger begins with.
+# The opening of a ledger, and its secret.
 
 #: So many times a ledger that is being written is opened to be looked at. Its writer replaces a file every few seconds at most,
 #: and an opening takes milliseconds: the second try succeeds, and this only bounds the wait where something is very wrong.

@@ -19,7 +19,7 @@ from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.values.errors import CrawlDirectoryError
 from gossamer.values.patterns import lazy_pattern
 
-#: What an owner may be called: it stands in keys behind its length.
+#: The form of an owner's name: it stands in keys behind its length.
 _OWNER = lazy_pattern(r"[a-z0-9][a-z0-9-]{0,31}")
 
 #: Entries that a migration moves in one batch: it is in memory, and a space is not.

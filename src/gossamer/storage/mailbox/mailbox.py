@@ -30,7 +30,7 @@ from gossamer.values.agents import CLAIM
 from gossamer.values.errors import DiskFull
 from gossamer.values.task import Task
 
-# What is on its way, and who is silent.
+# Mail on its way, and agents that are silent.
 
 
 class _Sent(NamedTuple):

@@ -30,7 +30,7 @@ from gossamer.storage.mailbox.mailbox import Mailbox, MailboxSheet
 from gossamer.storage.mailbox.staging import mailed, owed_key, owed_task, staged
 from gossamer.values.task import Task
 
-#: What was delivered and may be lost yet, under no host. A crawl of 500 pages/s that finds five URLs of others on each page has
+#: Delivered mail that may be lost yet, under no host. A crawl of 500 pages/s that finds five URLs of others on each page has
 #: some 200 MB of it when checkpoints are ten minutes apart; an agent that is away for a day must not make the others lose URLs.
 SENT = Space("sent", value_bytes=4 << 20, common_bytes=1 << 40)
 
@@ -72,7 +72,7 @@ _decode = msgspec.msgpack.Decoder(_SentRow).decode
 
 
 def mail_of(ledger: Ledger) -> Iterator[tuple[str, Task]]:
-    """What masters have given to other agents, as far as this ledger has it: the agent, and the task."""
+    """Mail that masters have given to other agents, as far as this ledger has it: the agent, and the task."""
     for space in (MAIL, SENT):
         ledger.spaces.open(space)
     yield from (mailed(value) for _, value in ledger.spaces.walk(MAIL))

@@ -35,7 +35,7 @@ from gossamer.values.task import Task
 #: Where an agent keeps its copy, inside its crawl directory.
 EXCHANGE_KEY = "state/exchange-key"
 
-#: What the file says that it is, and the version of its form.
+#: The name of the file's form, and the version of that.
 _KEY_FORMAT = "gossamer-exchange-key"
 _VERSION = 1
 
@@ -108,7 +108,7 @@ def write_key(path: Path, key: ExchangeKey) -> None:
     replace_file(path, msgspec.json.format(msgspec.json.encode(key)) + b"\n", mode=0o600)
 
 
-#: What the ends of the names of exchange files are.
+#: The end of the names of exchange files.
 SUFFIX = ".urls"
 
 _FILE_FORMAT = "gossamer-exchange"

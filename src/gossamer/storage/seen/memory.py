@@ -336,7 +336,7 @@ class RecentlySeen(Provider[RecentlySeenSheet]):
         rest = self._misses(urls)
         if not rest:
             return rest
-        # What raises here was not taken: it must not enter the table, or it would be lost.
+        # URLs at which this raises were not taken: they must not enter the table, or they would be lost.
         new = self.behind.offer(rest)
         for url in rest:
             self._table.insert(url)

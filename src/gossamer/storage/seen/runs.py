@@ -80,7 +80,7 @@ class FingerprintMaker:
         for url in urls:
             # Links of a page come host by host: mostly it is that of the one before.
             if not url.startswith(beginning):
-                # What ends at a slash behind `https://` holds the whole authority.
+                # A beginning that ends at a slash behind `https://` holds the whole authority.
                 slash = url.find("/", 8)
                 beginning = url[: slash + 1] if slash > 0 else f"{url}/"
                 host = known[beginning]

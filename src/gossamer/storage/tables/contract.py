@@ -47,7 +47,7 @@ ColumnType = Literal["VARCHAR", "BOOLEAN", "INTEGER", "BIGINT", "UBIGINT", "DOUB
 #: The name of a table or column: nothing that SQL could read as anything else.
 Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
 
-#: What stands in a column whose value a row leaves out.
+#: The value in a column that a row leaves out.
 Fill = str | int | float | bool | None
 
 #: SQL's type for each type of a field, unless the column names another.
@@ -294,7 +294,7 @@ def table_named(name: str) -> Table:
     if place:
         table: Table = _imported(place)
         return table
-    # Who reads tables that ship has no use for these.
+    # Readers of tables that ship have no use for these.
     from gossamer.engine.errors import UnknownName
     from gossamer.engine.sheet import nearest
 
