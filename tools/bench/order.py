@@ -199,7 +199,7 @@ class TopicalWeb:
         return [f"topic{topic}word{n}" for n in range(VOCABULARY)]
 
     def page(self, page: int) -> PageWords:
-        """A page's words: a tenth of them are its topic's, the others everybody's, and a few another topic's."""
+        """A page's words: a tenth of them are its topic's, the others of all pages, and a few another topic's."""
         choose = random.Random(page)
         own = choose.choices(self.words(self.topic[page]), ZIPF[:VOCABULARY], k=20)
         strange = choose.choices(self.words(choose.randrange(TOPICS)), ZIPF[:VOCABULARY], k=3)

@@ -203,7 +203,7 @@ class _Web:
 
 
 def measure(name: str, size: int) -> tuple[str, ...]:
-    """One row: a set at one size. What other threads do for a set is all theirs."""
+    """One row: a set at one size. The work of other threads for a set is all theirs."""
     web = _Web(size)
     with tempfile.TemporaryDirectory() as folder:
         before = processes.resident() / 1e6

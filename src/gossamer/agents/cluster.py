@@ -136,7 +136,7 @@ class FoundRunning(LocalPlaced):
     async def ended(self, say: Callable[[str], None]) -> int:
         while self.is_alive:
             await asyncio.sleep(_LOOK)
-        # Its exit status is not ours to have: what it leaves says how it ended, once it has let go of its ledger.
+        # Its exit status is not ours to have: the note of its end says how it ended, once it has let go of its ledger.
         until = time.monotonic() + _LAST_WORDS
         while (
             (end := noted_end(self._directory, self._name)) is None

@@ -112,7 +112,7 @@ class Cluster(Protocol):
 
 
 class MachineAway(CrawlDirectoryError):
-    """A machine has gone for good while hosts changed hands: what is under way is done again from its first step."""
+    """A machine has gone for good while hosts changed hands: the hand-over is done again from its first step."""
 
 
 @runtime_checkable

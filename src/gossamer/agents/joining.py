@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 #: has; between the two nothing is decided anew, so that a crawl at the border does not come and go.
 BUSY, CALM = 0.85, 0.7
 
-#: Seconds for which a crawl must be busy. What it tells is a mean of ten seconds already.
+#: Seconds for which a crawl must be busy. Its figures are a mean of ten seconds already.
 GROWN_AFTER = 10.0
 
 #: Assignable domains with work that there must be for each agent: they are divided by hashing, which is uneven among fewer.
@@ -158,7 +158,7 @@ class LoadGauge:
 #: The share of a core below which an agent has room for domains of others: it has half its core left, or more.
 IDLE = 0.5
 
-#: Seconds for which one agent must be idle beside a busy one, also after a move: what they tell is a mean of ten seconds.
+#: Seconds for which one agent must be idle beside a busy one, also after a move: their figures are a mean of ten seconds.
 LASTING = 5.0
 
 #: Seconds of work that must be left for a move.

@@ -148,7 +148,7 @@ async def owe_again(run: "AgentRun", agent: str) -> int:
 
 def found_links(directory: Path, at_once: int = _AT_ONCE) -> Iterator[list[Task]]:
     """The targets of all links that the tables have, as tasks, each once; some at a time. None where they have no links."""
-    from gossamer.query.database import Database  # who has lost nothing pays for nothing of this
+    from gossamer.query.database import Database  # a crawl without losses pays for nothing of this
 
     with Database(directory) as database:
         if not {"links", "pages"} <= set(database.tables):

@@ -173,7 +173,7 @@ class MassMail(Provider[MassMailSheet]):
     # -- who is away
 
     async def _look_on(self) -> None:
-        """See who is away. What waits for those goes to others as far as these have room, and so does what is on its way: it may
+        """See who is away. Mail for those goes to others as far as these have room, and so does mail on its way: it may
         never arrive."""
         while True:
             await self.clock.sleep(_LOOK)
@@ -195,7 +195,7 @@ class MassMail(Provider[MassMailSheet]):
     # -- mail of an older version
 
     async def _send_older(self) -> None:
-        """Send what masters of an older version have put on the disk for agents that were away. What is read twice does no harm."""
+        """Send what masters of an older version have put on the disk for agents that were away. A second reading does no harm."""
         mark = 0
         while lot := older_mail(self.shared.reading, mark):
             mark = lot[-1].number

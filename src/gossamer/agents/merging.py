@@ -135,7 +135,7 @@ class FileExchange(Beside):
             )
         self._turn = asyncio.Lock()
         self.is_over = False
-        """The crawl ends: what comes in now is merged when it goes on."""
+        """The crawl ends: URLs that come in now are merged when it goes on."""
 
     def register(self) -> None:
         if self._key is not None:
@@ -381,7 +381,7 @@ async def owe_to_lost(directory: Path, outbox: FileOutbox, seen: SeenSet, number
     many URLs are owed to it. `seen` says what the crawl has met, and so has sent. Raises UsageError: there is no such agent, it is
     this one, or the crawl keeps no table of links."""
     from gossamer.agents.lost import found_links
-    from gossamer.query.database import Database  # who has lost nothing pays for nothing of this
+    from gossamer.query.database import Database  # a crawl without losses pays for nothing of this
 
     lost = agent_name(number)
     if lost not in outbox.key.names or lost == outbox.sheet.agent:

@@ -41,7 +41,7 @@ from gossamer.storage.members import write_members
 from gossamer.values.agents import agent_name, at_work, member
 from gossamer.values.errors import CrawlDirectoryError
 
-#: How often a process that dies is begun again, which does no harm: what was done is done.
+#: How often a process that dies is begun again, which does no harm: a finished step stays finished.
 TRIES = 3
 
 #: Seconds between two looks at whether a process is suspended.

@@ -190,7 +190,7 @@ def main() -> int:
         tune_collector()
         allow_open_files()
         with joined(folder), coroutine_runner() as runner:
-            if not _has_said():  # the supervisor says nothing after its first word: what can be read of it is its end
+            if not _has_said():  # the supervisor says nothing after its first word: all that can be read is its end
                 runner.run(_run(run))
     except (FlowError, GossamerError) as error:
         _report(str(error))

@@ -246,7 +246,7 @@ class RingDesignation(Provider[RingSheet]):
 #: Domains of a suffix that a place must have measured: the median of fewer says little.
 ENOUGH = 8
 
-#: Part of the latency that another place must save: what is nearly as near is divided by the ring, which is even.
+#: Part of the latency that another place must save: a place nearly as near is divided by the ring, which is even.
 WORTH = 0.2
 
 

@@ -279,7 +279,7 @@ class MasterRun:
 
     async def run(self) -> None:
         """Work until the supervisor says that all is over, or that it is to stop. Raises FlowError: a unit cannot start, or
-        fails; CrawlDirectoryError: what masters share is damaged, or another crawl's."""
+        fails; CrawlDirectoryError: the table of the masters is damaged, or another crawl's."""
         running = self.graph_at_work
         with contextlib.closing(ProcessLock(place_of(self.directory, self.master) / "lock")):
             forget_agent_end(self.directory, self.master)
@@ -335,7 +335,7 @@ class MasterRun:
         return next(one for one in self.graph_at_work.providers.values() if isinstance(one, MassMail))
 
     def stop(self) -> None:
-        """End. What is in hand is owed by the agents that have sent it. Safe to call at any time."""
+        """End. Mail in hand is owed by the agents that have sent it. Safe to call at any time."""
         self._is_ending.set()
 
     finish = abort = stop

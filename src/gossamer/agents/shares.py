@@ -55,7 +55,7 @@ class Quiescence:
 # The pool is what no agent may use: an agent counts with the most that it may have been told until it says itself that it has
 # less.
 #
-# The bytes of `--max-bytes` are lent in the same way. What requests in flight bring is not known: an agent passes its share with
+# The bytes of `--max-bytes` are lent in the same way. The size of answers in flight is not known: an agent passes its share with
 # the last pages that it takes, as a crawl of one agent passes the limit.
 
 #: The least that is lent of bytes: some pages. Smaller parts of the last bytes cost a round each.
@@ -164,7 +164,7 @@ class RateShares:
         agents = [known[name] for name in self._names]
         have = sum(one.bound for one in agents)
         if have > len(agents) + _STEP:
-            # An agent has lost its ledger, or has come back to the crawl: what it has was lent to others meanwhile.
+            # An agent has lost its ledger, or has come back to the crawl: its share was lent to others meanwhile.
             for one in agents:
                 one.target = one.bound * len(agents) / have
         elif all(one.is_fresh for one in agents):

@@ -1,4 +1,4 @@
-"""Steering of a crawl of several agents: what is asked of the crawl is asked of all, and their supervisor keeps what lasts; and
+"""Steering of a crawl of several agents: a request to the crawl goes to all of them, and their supervisor keeps what lasts; and
 what all agents do at one instant: a checkpoint of the whole crawl, and a change of its graph.
 
 Place in the flow: :mod:`gossamer.agents.several` serves the crawl's control socket, as any crawl does, and answers here, so that
@@ -123,7 +123,7 @@ async def _looked(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
 
 
 async def _of_one(crawl: "SeveralAgents", request: ControlRequest) -> Answered:
-    """The answer of one agent. What it changes holds until it begins again; what is to last is changed for the whole crawl.
+    """The answer of one agent. Its changes hold until it begins again; lasting ones are made for the whole crawl.
     Raises UsageError: there is no such agent, or it does not work now; AgentSilent: it does not answer; RequestRefused: it was
     not done."""
     agent = str(getattr(request, "agent", ""))

@@ -35,7 +35,7 @@ GRACE, GRACE_WITH_STORE = 15.0, 450.0
 #: Seconds in which agents that are to rest commit nothing more, and yet do not come to rest: an answer takes no longer.
 PATIENCE = 30.0
 
-#: The same where an agent has left and nothing is in flight: what is owed to it cannot be delivered before its hosts have another
+#: The same where an agent has left and nothing is in flight: mail for it cannot be delivered before its hosts have another
 #: agent, and what the others owe each other takes a round or two.
 PATIENCE_AFTER_LEAVE = 2.0
 

@@ -51,7 +51,7 @@ class SendUrlsSheet(Sheet, frozen=True):
 
 
 class _Sends(Producer[SendUrlsSheet]):
-    """Sends one other process what waits for it. What is on its way when the crawl ends stays owed, and is sent again."""
+    """Sends one other process the mail that waits for it. Mail on its way when the crawl ends stays owed, and is sent again."""
 
     owed: Uses[Owing]
 

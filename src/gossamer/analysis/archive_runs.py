@@ -108,7 +108,7 @@ class ArchiveRun:
                 self.counts.unreadable += 1
                 continue
             if visit.is_part or (row["bytes"] and not visit.response.body):
-                # Its body was not to be kept, or is a part of the document: what was found at that time is all that is known.
+                # Its body was not to be kept, or is a part of the document: the findings of that time are all that is known.
                 continue
             self.counts.documents += 1
             if visit.rendered is not None and visit.rendered.dom:

@@ -145,7 +145,7 @@ def _clean(text: str) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """No more than so many bytes; what is cut off is told apart by a digest. The extension stays."""
+    """No more than so many bytes; names that are cut off are told apart by a digest. The extension stays."""
     if len(text.encode()) <= most:
         return text
     _, dot, extension = text.rpartition(".")

@@ -177,7 +177,7 @@ class CrawlRewriting(ABC):
             self._index,
             self._follow,
         )
-        # A run in between may have fetched what was to be forgotten: what is done here is not done again.
+        # A run in between may have fetched what was to be forgotten: a finished step is not done again.
         for step in steps[-1:] if self.journal.is_placed and self.journal.is_free else steps:
             if self.is_idle:
                 break

@@ -42,7 +42,7 @@ def orphans(store: "Store") -> Iterator[str]:
             found[match[1]].append((int(match[2]), key))
     for agent, keys in found.items():
         place = AgentInStore(store, agent)
-        if (head := place.read()) is None:  # looked at behind the listing: what was published meanwhile has a name
+        if (head := place.read()) is None:  # looked at behind the listing: objects published meanwhile have names
             continue
         named = {head.checkpoint, *place.checkpoint().keys}
         yield from (key for epoch, key in keys if key not in named and (epoch < head.epoch or not head.holder))

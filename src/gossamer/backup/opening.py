@@ -195,8 +195,8 @@ class CopiedStore:
         self._others(lambda folder: folder.delete(keys))
 
     def level(self, prefix: str, newer: Callable[[Store], tuple[int, ...]]) -> None:
-        """Bring all folders to the state of the one that is `newer`, by what that says of each, below a prefix. What others lack is
-        copied, its head last, and what they alone have is removed. Only an owner that keeps all others away calls it. Raises
+        """Bring all folders to the state of the one that is `newer`, by what that says of each, below a prefix. Others get
+        what they lack, the head last, and lose what they alone have. Only an owner that keeps all others away calls it. Raises
         StoreFailed: no folder is there."""
         ages = {}
         for folder in [*self._folders]:

@@ -190,7 +190,7 @@ class Publisher(Lapsing[PublisherSheet]):
     # -- ownership
 
     async def sure(self) -> None:
-        """Return as soon as no other process can own the agent: what it takes in then is in its next checkpoint, or was lost with
+        """Return as soon as no other process can own the agent: its tasks from then on are in its next checkpoint, or lost with
         its folder. It does not return where another process has the agent."""
         while self._rests:
             await asyncio.sleep(self.sheet.lease / _BEATS)

@@ -49,7 +49,7 @@ SNAPSHOT = "publishing"
 #: Bytes of a note: whatever is larger is replaced whole, and stands by itself.
 _SMALL = 64 << 10
 
-#: Files that grow by commits: what no ledger has committed of them does not count.
+#: Files that grow by commits: bytes that no ledger has committed do not count.
 _GROWING = re.compile(r"warc/.*\.warc\.gz|state/[^/]+/rows/.*\.jsonl|logs/(crawl|agent-\d+)\.jsonl")
 
 
@@ -65,7 +65,7 @@ class ShippedFile(NamedTuple):
 
     @classmethod
     def seen(cls, path: Path, end: int | None = None) -> "ShippedFile":
-        """A file as it is now; what grows has an `end`."""
+        """A file as it is now; a file that grows has an `end`."""
         stat = path.stat()
         signature = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
         return cls(path, stat.st_size if end is None else end, signature, end is not None)
@@ -104,7 +104,7 @@ class Shipping:
         """Of its files, if this life has published it."""
         self._large = threading.Lock()
         self._torn: set[str] = set()
-        """Files that were damaged when this life began: what was shipped of them is no beginning of what they become."""
+        """Files that were damaged when this life began: their shipped bytes are no beginning of what they become."""
         far = (name for name in links_of(directory) if self._is_ours(name) and name not in self.known.files)
         if lost := next(far, ""):
             raise CrawlDirectoryError(f"{lost} is in the store {place.store.name} alone, which has no checkpoint of it")

@@ -231,7 +231,7 @@ def folders(sites: Sequence[Path], pages: int) -> Iterator[Sequence[Path]]:
 
 
 def write_site(root: Path, pages: int) -> None:
-    """Write the largest host of a simulated web as files, for servers that serve files. What redirects or is gone is left
+    """Write the largest host of a simulated web as files, for servers that serve files. A page that redirects or is gone is left
     out, and its links to other hosts lead nowhere."""
     web = SimWeb(WebSpec(pages=pages, hosts=1, redirect_share=0, gone_share=0, flaky_share=0, trap_share=0))
     host = web.hosts.host(0)

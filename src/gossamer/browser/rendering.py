@@ -40,7 +40,7 @@ BUSY, IN_ALL = 20.0, 3_600.0
 #: Seconds in which markup or a picture has to be there.
 CAPTURE = 3.0
 
-#: Kinds of wants that are never asked for: what reports on readers, what never ends, and what is asked for in advance.
+#: Kinds of wants that are never asked for: reports on readers, streams without end, and requests in advance.
 REFUSED_KINDS = frozenset({"ping", "cspviolationreport", "eventsource", "websocket", "prefetch", "preflight", "media"})
 
 #: Errors of the protocol by which a want is refused, or fails; and by which a page stays where it is, for the browser would show a

@@ -181,7 +181,7 @@ def url_teller(job: "SupervisedCrawl") -> "Callable[[Record], None]":
 @option("--address [HOST:]PORT", "Listen here; otherwise at a free port of 127.0.0.1.", default="")
 @option("--certificate FILE", "Speak TLS with this certificate (PEM).", default="")
 @option("--key FILE", "The key of the certificate (PEM).", default="")
-@option("--without-tls", "Let other machines in without TLS; everyone who can read the traffic then gets the token.")
+@option("--without-tls", "Let other machines in without TLS; every reader of the traffic then gets the token.")
 def dashboard(directories: tuple[str, ...], address: str, certificate: str, key: str, without_tls: bool) -> int:
     """Show crawls in the browser, until Ctrl-C: how they stand, their problems, and the remedies.
 

@@ -262,7 +262,7 @@ def log(
         _tell(found.read() if most is None else deque(found.read(), maxlen=most), as_json=as_json)
         while is_at_work:
             time.sleep(LOOK)
-            # Asked first: what is written before the end is read after it.
+            # Asked first: lines written before the end are read after it.
             is_at_work = found.is_at_work
             _tell(found.read(), as_json=as_json)
     return 0

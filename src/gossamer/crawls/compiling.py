@@ -149,7 +149,7 @@ def _requisites(options: CrawlOptions) -> Settings:
 
 
 def _proxy(options: CrawlOptions) -> Settings:
-    """Files of proxies are found wherever the crawl goes on; what cannot be read is refused before anything is touched."""
+    """Files of proxies are found wherever the crawl goes on; a file that cannot be read is refused before anything is touched."""
     entries = absolute(options.proxy)
     addresses(entries)
     return {"http": {"proxy": list(entries)}, "frontier": {"proxied": bool(entries)}}

@@ -223,7 +223,7 @@ def _holes(directory: Path, ends: Mapping[str, int], losses: list[recovery.Loss]
     """Read the archive, and close what is damaged in it: with records that say so, or by cutting off what has no end."""
     from gossamer.storage.archive.reading import (
         Gap,
-        fill,  # who has lost nothing pays for nothing of this
+        fill,  # a crawl without losses pays for nothing of this
         scan,
     )
 

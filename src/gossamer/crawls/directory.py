@@ -146,7 +146,7 @@ def lost_ledgers(directory: Path) -> list[Path]:
 
 def _ends(directory: Path, agent: str) -> Iterator[tuple[str, int]]:
     """The files of an agent, and where the last whole record or line of each ends."""
-    from gossamer.storage.archive.reading import Gap, scan  # who has lost nothing pays for nothing of this
+    from gossamer.storage.archive.reading import Gap, scan  # a crawl without losses pays for nothing of this
 
     for path in files_of(directory, agent):
         if is_away(path) or in_store(path):
@@ -272,7 +272,7 @@ class CrawlPlace:
 
     def write(self, wiring: Wiring, graph: Graph) -> None:
         """Write the wiring that runs from now on; where it holds a password, for its owner alone. Raises OSError: it cannot be
-        written; what stood there stands there."""
+        written; the old file stays."""
         units = (
             *((plan.settings, graph.components[name].sheet) for name, plan in wiring.components.items()),
             *((plan.settings, graph.providers[name].sheet) for name, plan in wiring.providers.items()),

@@ -225,7 +225,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 def write_changes(directory: Path, changes: Sequence[Difference]) -> None:
     """Keep the changes, the first one first. Where there are none and never were, nothing is written. Raises OSError: they
-    cannot be written; what stood there stands there."""
+    cannot be written; the old file stays."""
     path = directory / CHANGES
     if not changes and not path.exists():
         return

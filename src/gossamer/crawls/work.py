@@ -92,7 +92,7 @@ class CrawlWork:
             watch.cancel()
 
     def stop(self) -> None:
-        """Hand out nothing more; what is in flight is fetched and committed, as far as :data:`GRACE` allows.
+        """Hand out nothing more; requests in flight are fetched and committed, as far as :data:`GRACE` allows.
 
         Safe to call at any time.
         """

@@ -31,7 +31,7 @@ from gossamer.values.outcome import Outcome
 
 T = TypeVar("T")
 
-#: Seconds for which an answer of a crawl is good enough for everybody.
+#: Seconds for which an answer of a crawl is good enough for all readers.
 FRESH = 1.0
 
 #: Seconds between two looks for new crawls, and between two reads of samples.

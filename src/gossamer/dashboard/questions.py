@@ -238,7 +238,7 @@ REPLAY_SECONDS, REPLAY_MEMORY = 10.0, 2 << 30
 #: Documents that are read at once: a page of pictures must leave threads to browsers that watch a crawl.
 READ_AT_ONCE = 2
 
-#: Said with every answer. What a page asks for comes from no origin, so pictures are open to every origin; but
+#: Said with every answer. Requests of a page come from no origin, so pictures are open to every origin; but
 #: only a reader who was given their addresses can ask for them.
 SANDBOX = {
     "Content-Security-Policy": (

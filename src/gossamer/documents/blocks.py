@@ -93,7 +93,7 @@ _FIRST, _LAST = b"<p>", b"<" + bytes(2 * NAME_BYTES)
 def _shape(code: int) -> int:
     """A byte as evidence of the beginnings of words.
 
-    White space is 0. The end of a tag is 1: a word may follow, but not a comma. What goes on with a word, or stands for
+    White space is 0. The end of a tag is 1: a word may follow, but not a comma. A byte that goes on with a word, or stands for
     another character (`&nbsp;`), is 2. Everything else is 3.
     """
     if code in b" \t\n\f\r\0":
@@ -327,7 +327,7 @@ def _tags(data: bytes, length: int) -> _Tags:
 
 def _without_marks_in_values(data: bytes, tags: _Tags, hidden: list[tuple[int, int, int]]) -> bytes | None:
     """The same with spaces for `<` and `>` in values of attributes, as in `<a title="a > b">`, which seem to end tags; None where
-    there are none. Such a tag seems to have an odd number of quotation marks. What stands behind the value in the same tag is found
+    there are none. Such a tag seems to have an odd number of quotation marks. A value behind that one in the same tag is found
     in another call."""
     if not _MARK_IN_VALUE.search(data):
         return None

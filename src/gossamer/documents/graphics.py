@@ -37,7 +37,7 @@ _OF_TABLES = frozenset(b"caption colgroup tbody td tfoot th thead tr".split())
 #: Elements that are followed at once, the innermost: an end tag looks through them, and what stands further out seldom ends here.
 MAX_FOLLOWED = 40
 
-#: Steps (a tag, a comment, a plain drawing) at 2 to 5 us each. What comes after so many is taken for ordinary markup: a page of
+#: Steps (a tag, a comment, a plain drawing) at 2 to 5 us each. Markup after so many is taken for ordinary markup: a page of
 #: graphics alone holds up the crawl no longer than other odd ones do.
 MAX_STEPS = 60_000
 

@@ -1,11 +1,11 @@
-"""A running graph becomes another one: what is new is started, what leaves is emptied, the ends are moved, what left is stopped.
+"""A running graph becomes another one: new parts start, leaving ones are emptied, the ends move, old parts are stopped.
 
 :func:`steps` says what has to be done, or refuses before anything is touched: both graphs are checked already, each as a whole, and
 are held against each other. Then three parts:
 
-1. *Begin.* What comes is made and started, live settings are given. Where that fails, all of it is taken back.
+1. *Begin.* A new part is made and started, live settings are given. Where that fails, all of it is taken back.
 2. *Empty.* In the order in which items flow: producers are held before a connector that leaves, until it is empty; a component
-   that leaves finishes what it has in hand. What it sends goes where it always went.
+   that leaves finishes what it has in hand. Its items go where they always went.
 3. *Move.* In one step of the event loop, all ends and roles are bound as the new graph says. Then work goes on, and what left
    is stopped when no handler is in the middle of using it.
 
@@ -205,7 +205,7 @@ async def apply(running: "RunningGraph", then: Graph) -> None:
 
 
 class _Change:
-    """One change on its way. What it has begun is on a stack, to be taken back if the change does not come about."""
+    """One change on its way. The steps that it has begun are on a stack, to be taken back if the change does not come about."""
 
     def __init__(self, running: "RunningGraph", then: Graph, todo: Steps, begun: contextlib.AsyncExitStack) -> None:
         self.running, self.todo, self.begun = running, todo, begun

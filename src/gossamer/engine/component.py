@@ -66,7 +66,7 @@ class Component(Unit[S]):
         raise error
 
     def drain(self) -> None:
-        """Start nothing new; what is in hand is finished. Kinds that make items of their own override this."""
+        """Start nothing new; work in hand is finished. Kinds that make items of their own override this."""
 
     @classmethod
     def problems(cls) -> list[str]:
@@ -135,7 +135,7 @@ class Producer(Component[S]):
         raise NotImplementedError(f"{type(self).__name__} does not define produce(), which every producer has to")
 
     def drain(self) -> None:
-        """Make no more items. What `produce` waits for then is cancelled; a yielded item is still sent."""
+        """Make no more items. A wait of `produce` is cancelled then; a yielded item is still sent."""
         self.drained = True
 
     @classmethod
@@ -177,7 +177,7 @@ class SynchronousFilter(Component[S]):
 
 
 class SemiSynchronousFilter(Component[S]):
-    """Called for an item of any input, as it comes; what it makes is sent before the next one, of whichever input."""
+    """Called for an item of any input, as it comes; its items are sent before the next one, of whichever input."""
 
     kind = "semi-synchronous"
     handles = "on_{}"

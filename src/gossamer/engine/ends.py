@@ -233,7 +233,7 @@ class In(Generic[T]):
                 if connector is self.connector:
                     raise EndOfItems(f"connector {connector.name!r} was removed") from None
             except EndOfItems:
-                # The end of an exchanged connector is not the end: what waited there has gone over into the new one.
+                # The end of an exchanged connector is not the end: items that waited there have gone over into the new one.
                 if connector is self.connector:
                     raise
 

@@ -357,11 +357,11 @@ def to_text(graph: Graph) -> str:
         lines.append(f"  {component.name}{many} {told}")
         for role, name in component.outputs.items():
             connector = graph.connectors[name]
-            takers = ", ".join(connector.consumers) or "nobody"
+            takers = ", ".join(connector.consumers) or "none"
             lines.append(f"    {role} --[{name}: {connector.item_name}, {connector.plan.address}]--> {takers}")
     lines.append("providers")
     for provider in graph.providers.values():
-        users = ", ".join(user for user, used in _uses(graph) if used == provider.name) or "nobody"
+        users = ", ".join(user for user, used in _uses(graph) if used == provider.name) or "none"
         told = " - ".join(filter(None, (f"used by {users}", first_sentence(provider.unit))))
         lines.append(f"  {provider.name} ({provider.use}), {told}")
     return "\n".join(lines)

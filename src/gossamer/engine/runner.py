@@ -196,7 +196,7 @@ class Runner:
             try:
                 return await connector.take(limit)
             except (EndOfItems, Retired):
-                # The end of an exchanged connector is not the end: what waited there has gone over into the new one.
+                # The end of an exchanged connector is not the end: items that waited there have gone over into the new one.
                 if connector is port.connector:
                     return None
             except asyncio.CancelledError:

@@ -135,7 +135,7 @@ class RunningGraph:
 
     async def start(self) -> None:
         """Make and start all units. Connectors are made first, so that a wrong address is known before anything has started.
-        Raises FlowError: a unit cannot start; names it. What was started is stopped by :meth:`stop`."""
+        Raises FlowError: a unit cannot start; names it. Units that were started are stopped by :meth:`stop`."""
         graph = self.graph
         for connector in graph.connectors.values():
             self.connectors[connector.name] = self.open(connector, self.whole)
@@ -151,7 +151,7 @@ class RunningGraph:
 
     async def start_providers(self, names: Iterable[str]) -> None:
         """Make and start these providers and those that they use, and nothing else: for work on what a graph keeps while it
-        rests. Raises FlowError: one cannot start; names it. What was started is stopped by :meth:`stop`."""
+        rests. Raises FlowError: one cannot start; names it. Units that were started are stopped by :meth:`stop`."""
         wanted = self.graph.reached(names)
         for provider in self.graph.providers.values():
             if provider.name in wanted:
@@ -172,7 +172,7 @@ class RunningGraph:
 
     async def stop(self) -> None:
         """Stop what was started: components, connectors and providers, each in the order opposite to its start. A unit that fails
-        to stop is reported, and the rest is stopped. What the units counted can still be read."""
+        to stop is reported, and the rest is stopped. The counts of the units can still be read."""
         components = [runner.component for runner in self.runners.values()]
         for units in (components, list(self.connectors.values()), list(self.providers.values())):
             for unit in reversed(units):
@@ -211,7 +211,7 @@ class RunningGraph:
                 self.report(str(error))
 
     def drain(self, kind: type[Component[Any]] = Component) -> None:
-        """Start nothing new in components of this kind; what is in hand is finished, then they end by themselves."""
+        """Start nothing new in components of this kind; work in hand is finished, then they end by themselves."""
         for runner in (one for one in self.runners.values() if isinstance(one.component, kind)):
             try:
                 runner.drain()

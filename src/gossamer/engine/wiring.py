@@ -366,7 +366,7 @@ class Difference(msgspec.Struct, frozen=True):
         return ", ".join(entry.told for entry in self.entries) or "changes nothing"
 
     def applied(self, wiring: Wiring) -> Wiring:
-        """A copy of a wiring with this difference. What was changed elsewhere since, as another setting of a unit, stays.
+        """A copy of a wiring with this difference. Later changes elsewhere, as of another setting of a unit, stay.
         Raises WiringError: the wiring lacks what is to be changed or removed, or has what is to be added."""
         for entry in self.entries:
             plans = dict(getattr(wiring, entry.table))

@@ -235,7 +235,7 @@ class _Line(msgspec.Struct, frozen=True, omit_defaults=True):
     session: str = ""
     """The session that it belongs to, where a spider keeps sessions."""
     is_renewed: bool = False
-    """The session begins anew: what it had until here is gone."""
+    """The session begins anew: its earlier cookies are gone."""
 
 
 class CookieLog:

@@ -144,7 +144,7 @@ class FileModule(Provider[FileSheet]):
         name = unquote_to_bytes(path_of(url).partition("?")[0])
         if b"\0" in name or authority_of(url):
             return Response(Outcome.ADDRESS_REFUSED, error="not a file of this machine")
-        # Links are followed before the judgement: what counts is where a file lies.
+        # Links are followed before the judgement: only the place of the file counts.
         path = os.path.realpath(name)
         if not self._may_read(path):
             return Response(Outcome.ADDRESS_REFUSED, error="outside the directories of the seeds")

@@ -173,7 +173,7 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
             if self._proxies is None:
                 endpoint = await self.resolver.resolve(host, port)
             else:
-                # The proxy looks the name up; what can be refused without that is refused before.
+                # The proxy looks the name up; names that can be refused without that are refused before.
                 self.resolver.judge(host, port)
                 endpoint = _BY_PROXY
         except ResolutionFailed as error:

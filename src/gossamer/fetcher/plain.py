@@ -271,5 +271,5 @@ class GopherModule(PlainModule[TransferSheet]):
         return Ask(path, _TYPES[letter] or guessed or "application/octet-stream")
 
     def verdict(self, url: str, status: int, code: int, message: str) -> Cut:
-        """Gopher has no status: what came until the connection was closed is the document."""
+        """Gopher has no status: the bytes until the connection was closed are the document."""
         return by_code(code, message) if code else Cut(Outcome.OK, "")

@@ -189,7 +189,7 @@ def _is_its_fault(transfer: "Transfer", ending: tuple[int, str]) -> bool:
 
 def addresses(entries: Sequence[str]) -> list[str]:
     """The addresses of proxies: each entry is one, or `$NAME` or `@FILE` where several stand, in the file one a line. Raises
-    SettingError: what is referred to is not there, others can read the file, or it names none."""
+    SettingError: the file or variable referred to is not there, others can read the file, or it names none."""
     found: list[str] = []
     for entry in entries:
         if not REFERENCE.fullmatch(entry):

@@ -95,7 +95,7 @@ class HttpSheet(TransferSheet, frozen=True):
 #: crosses their farewell would fail, and spend a try of its page.
 _MOST_IDLE = 4
 
-#: CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name: what a proxy says of its tunnel is no answer.
+#: CURLOPT_SUPPRESS_CONNECT_HEADERS, which pycurl does not name: the words of a proxy on its tunnel are no answer.
 _SUPPRESS_CONNECT_HEADERS = 265
 
 #: libcurl hands over at most this much at once; most pages then come in one or two pieces. Under a bandwidth it is less, so that

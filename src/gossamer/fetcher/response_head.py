@@ -188,7 +188,7 @@ def _read_field(line: bytes) -> Field:
 
 
 def _read_untidy(line: bytes, notes: list[Note]) -> Field | None:
-    """A field of a head in which some line is untidy, None for a line that is no field; what is untidy goes to the notes."""
+    """A field of a head in which some line is untidy, None for a line that is no field; untidy lines go to the notes."""
     name, colon, value = line.removesuffix(b"\n").removesuffix(b"\r").partition(b":")
     bare = name.rstrip(b" \t")
     if not colon or bare != name or not _TOKEN.match(bare):

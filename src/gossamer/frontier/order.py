@@ -110,7 +110,7 @@ class RandomWalk(Provider[RandomWalkSheet]):
 # NAME is a host, a registered domain, `*.DOMAIN` for the hosts below it, a URL, or a URL's beginning with `*` behind it. The most
 # specific line holds. Lines that cannot be read are counted and named; the others hold.
 
-#: Lines of a file: what it names is held in memory, some 150 bytes each.
+#: Lines of a file: its names are held in memory, some 150 bytes each.
 MOST_LINES = 1_000_000
 
 #: Bad lines that are shown; the others are counted.

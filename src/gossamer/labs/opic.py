@@ -144,7 +144,7 @@ class _Weighing:
         self._pushed += tasks
 
     def later(self, task: Task, due: float, *, known: bool = False) -> None:
-        """Queue a task from a time on: what was queued of its page before does not count any more."""
+        """Queue a task from a time on: an earlier task of its page does not count any more."""
         account = self._account(task.host, task.identity)
         account.state, account.attempt = AccountState.QUEUED, task.attempt
         self._group.later(task, due, known=known)

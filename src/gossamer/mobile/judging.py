@@ -300,7 +300,7 @@ def status_of(visit: Visit) -> int:
 
 
 def size_of(page: BroughtPage) -> int:
-    """About as many bytes as the page takes in a batch: what is counted grows with the page, the rest is a few hundred."""
+    """About as many bytes as the page takes in a batch: the counted part grows with the page, the rest is a few hundred."""
     size = 500 + len(page.url) + len(page.source) + len(page.title) + len(page.whole or b"") + _bytes(page.text or "")
     size += sum(len(name) + len(value) for name, value in page.headers)
     size += sum(20 + len(link.url) + _bytes(link.anchor) for link in page.links)

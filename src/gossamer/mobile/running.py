@@ -118,7 +118,7 @@ class Itinerary:
         return None
 
 
-#: Rules of refused links that are counted by name; what strangers write can make more of them, which are one.
+#: Rules of refused links that are counted by name; texts of strangers can make more of them, which are one.
 MAX_RULES = 200
 _OTHER = "other"
 #: About as many bytes as an external URL and a row take in a batch beside their texts.

@@ -78,7 +78,7 @@ def wire(builder: Builder) -> None:
 
 
 def _links(mobile: MobileOptions) -> dict[str, Any]:
-    """The settings of the links: what can never be reached is refused before anything is touched.
+    """The settings of the links: an address that can never be reached is refused before anything is touched.
     Raises UsageError: an address cannot be used, or its key is not known."""
     from gossamer.mobile.manager.links import checked_runtime_url
     from gossamer.mobile.manager.making import runtime_key

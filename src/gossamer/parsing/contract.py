@@ -103,7 +103,7 @@ class Handled(msgspec.Struct, frozen=True):
     orders: tuple[Order, ...] = ()
     errors: tuple[Raised, ...] = ()
     again: float | None = None
-    """Seconds after which it wants the page once more; what it yielded before does not count then."""
+    """Seconds after which it wants the page once more; its earlier yields do not count then."""
 
 
 class Elsewhere(msgspec.Struct, frozen=True):

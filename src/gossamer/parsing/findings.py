@@ -330,7 +330,7 @@ def _led_on(request: Requested, url: str, status: int, target: str) -> Requested
     return redirected(request, status, is_same_site=is_same_site)
 
 
-#: Bytes of memory from which on a process reads no further document: what a large tree took is not given back, and most documents
+#: Bytes of memory from which on a process reads no further document: memory of a large tree is not given back, and most documents
 #: need a tenth of it.
 GROWN = 160 << 20
 

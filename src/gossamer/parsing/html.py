@@ -73,7 +73,7 @@ _MOST_REMEMBERED = 1_000
 #: How deep pages in `srcdoc` are read: each is escaped once more than the one around it, so none goes deeper by accident.
 MAX_WITHIN = 4
 
-#: Bytes of a span that are read at once: what an expression finds is held in memory, and a page can be one span.
+#: Bytes of a span that are read at once: matches of an expression are held in memory, and a page can be one span.
 _MOST_AT_ONCE = 256 << 10
 
 # A link as nearly all are written: in lower case and double quotes, without references, and with one `rel` at most. Of it, `rel` in

@@ -328,7 +328,7 @@ def candidates(srcset: str) -> Iterator[str]:
     while (match := CANDIDATE.match(srcset, place)) is not None:
         url, place = match[1], match.end()
         if url.endswith(","):
-            # Commas behind a URL end the candidate: what looks like descriptors is the next one.
+            # Commas behind a URL end the candidate: text like descriptors is the next one.
             url, place = url.rstrip(","), match.end(1)
         if url and not url.startswith("data:"):
             yield url

@@ -86,7 +86,7 @@ class ProcessSheet(Sheet, frozen=True):
         ),
     ] = 1
     apart: Annotated[int, setting("Read documents larger than this in a parser process.", unit="bytes", ge=0)] = (
-        2_500_000  # 30 ms here, while everybody else waits, and 1 s for the worst markup; starting a parser process takes 80 ms
+        2_500_000  # 30 ms here, while all else waits, and 1 s for the worst markup; starting a parser process takes 80 ms
     )
     parse_deadline: Annotated[
         float, setting("Kill a parser process that takes longer than this.", unit="s", restart=_PROCESSES, gt=0)

@@ -59,7 +59,7 @@ class Converted(msgspec.Struct, frozen=True):
     remade: str = ""
     """The damage of the index, where it was made again from the archive."""
     unreadable: int = 0
-    """Gaps of the archive that were met meanwhile: what lay there is not in the index."""
+    """Gaps of the archive that were met meanwhile: records there are not in the index."""
     busy: bool = False
     """Another process was at it, or the directory cannot be written: nothing was done."""
 

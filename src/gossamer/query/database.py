@@ -378,7 +378,7 @@ def find_superseded(connection: Connection) -> bool:
     """Make the tables of visits that others came after; False where there is none."""
     pages = f"pages{EVERY}"
     again = f"SELECT 1 FROM {pages} GROUP BY hash(url) HAVING count(*) > 1 LIMIT 1"
-    # Two URLs may have one hash: what is found by it is only worth a closer look.
+    # Two URLs may have one hash: a row found by it is only worth a closer look.
     found = bool(connection.execute(again).fetchall())
     is_any = False
     for is_made, name in SUPERSEDED.items():

@@ -164,7 +164,7 @@ class Feed:
         self._directory = directory
         self._table = table
         self._known: dict[tuple[str, str, int], tuple[int, int]] = {}
-        """File -> rows that were read of it, and the byte behind them: what grows is not read again from its beginning."""
+        """File -> rows that were read of it, and the byte behind them: a file that grows is not read again from its beginning."""
 
     def give(self, consumer: FeedConsumer, sight: Sight | None = None) -> int:
         """Give a consumer all that is committed and that it has not taken yet, by what :meth:`look` saw or sees now; returns

@@ -107,7 +107,7 @@ def headings(layout: ItemLayout, fields: Sequence[str]) -> tuple[str, ...]:
 
 
 def cells(item: ItemValues, layout: ItemLayout, fields: Sequence[str]) -> list[Any]:
-    """The values of a row under :func:`headings`; what no column holds is an object in the last."""
+    """The values of a row under :func:`headings`; values without a column are an object in the last."""
     if layout.columns:
         known = _named(item)
         return [known.get(name) for name in layout.columns]

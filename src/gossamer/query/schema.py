@@ -227,7 +227,7 @@ IS_PAGE = (
 )
 
 #: `hosts`: what pages show, and the newest note of the ledger where there is one. The note alone knows of robots.txt and of names
-#: without an address; what was fetched after it stands in `pages_all` alone.
+#: without an address; later fetches stand in `pages_all` alone.
 HOSTS_VIEW = f"""
 SELECT coalesce(n.host, p.host) AS host, coalesce(n.domain, p.domain) AS domain, coalesce(p.ip, n.ip) AS ip,
        n.robots_state, n.robots_date, n.delay, n.delay_reason,

@@ -264,7 +264,7 @@ SELECT uri, '', NULL, try_cast("at" AS TIMESTAMP), 1, kind <> 'revisit', file, "
 FROM captures c WHERE NOT EXISTS (SELECT 1 FROM pages p WHERE p.warc_file = c.file AND p.warc_offset = c."offset")
 """
 
-#: The last visits of each URL, and the last that told something of the document: what views and `cat` show is among these.
+#: The last visits of each URL, and the last that told something of the document: views and `cat` show some of these.
 _LAST = f"""
 CREATE TABLE last AS SELECT * FROM visits
 QUALIFY row_number() OVER (PARTITION BY url, request ORDER BY fetched_at DESC, attempt DESC, {VISIT} DESC) <= ?

@@ -155,7 +155,7 @@ def _up_to(file: IO[bytes], end: int) -> Iterator[bytes]:
 
 
 def _blocks(lines: Iterable[bytes], directory: list[str]) -> Iterator[bytes]:
-    """The index as gzip members of some lines each; what a player finds them by goes into `directory`."""
+    """The index as gzip members of some lines each; the index by which a player finds them goes into `directory`."""
     directory.append('!meta 0 {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}\n')
     offset, waiting = 0, []
     for line in lines:

@@ -34,7 +34,7 @@ from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageErro
 #: Names of actors are unique in it.
 NAMESPACE = "gossamer"
 
-#: The first Ray with tokens, without which everybody who reaches a node may run programs there.
+#: The first Ray with tokens, without which every user who reaches a node may run programs there.
 _OLDEST = (2, 52)
 
 #: The variable by which Ray's own programs find a cluster.

@@ -196,7 +196,7 @@ def serve_sparql(directory: str, port: int, timeout: str, memory: str) -> int:
     """Serve the triples of the crawl in DIR by the SPARQL 1.1 protocol, also while it runs, until it is stopped.
 
     It listens only on this machine, and changes nothing. It prints its address; the token in the address is new each
-    time, and everyone who knows it can ask. In a browser the address shows a form.
+    time, and a person who knows it can ask. In a browser the address shows a form.
     """
     from gossamer.query.contract import check_triples
     from gossamer.rdf.store.serving import serve

@@ -61,8 +61,8 @@ class NotXml(Exception):
 
 
 def html_elements(tree: "LexborHTMLParser") -> Iterator[Element]:
-    """The elements of a parsed page that have attributes, and those without that end one before them: what stands behind an
-    element must not be taken for a part of it. What stands in `template` is not among them."""
+    """The elements of a parsed page that have attributes, and those without that end one before them: text behind an
+    element must not be taken for a part of it. Elements in a `template` are not among them."""
     root = tree.root
     if root is None:
         return

@@ -97,7 +97,7 @@ def drop_page(group: Group, host: str, url: str) -> None:
 
 
 def drop_host(group: Group, host: str) -> None:
-    """Stage that a host is not looked at any more; what lies under it goes with the host."""
+    """Stage that a host is not looked at any more; rows under it go with the host."""
     look_at(group, host, None)
     group.count(KNOWN, -sum(1 for _ in group.scan(SCHEDULE, host, PAGE)))
 

@@ -135,7 +135,7 @@ def _in_parts(ledger: RocksLedger, arcs: Iterable[Arc]) -> Iterator[list[str]]:
 
 
 # The ledger of a crawl that comes back: each visit that ends leaves the time of the next one, in the same group. Stands between
-# commit and the ledger, so that a kill loses no page and no stage knows. What a second visit counts as is said here too: a page
+# commit and the ledger, so that a kill loses no page and no stage knows. The count of a second visit is decided here too: a page
 # that is visited again is no further page of the crawl.
 
 #: Weight of the last visit in the mean number of new URLs that visits of a page bring.

@@ -54,7 +54,7 @@ _USUAL_LEVEL = 3
 #: A page whose visits bring new URLs, as a list of news does, is worth as much as so many pages more, one for each; up to here.
 _MOST_BROUGHT = 7.0
 
-#: A host may be this far ahead of us when it says when a page changed; what is later still is a mistake or a lie.
+#: A host may be this far ahead of us when it says when a page changed; a later time is a mistake or a lie.
 _AHEAD = 86_400.0
 
 #: Counter: news that hosts told of known pages.
@@ -110,7 +110,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
         self.open()
 
     def open(self) -> None:
-        """Open the space; what was visited without a schedule is planned step by step."""
+        """Open the space; pages visited without a schedule are planned step by step."""
         self.store.spaces.open(SCHEDULE)
         self.store.spaces.open(learning.RATES)
         if (kept := self.store.meta(PRICE)) is not None:
@@ -239,7 +239,7 @@ class RevisitSchedule(Provider[RevisitSheet]):
                     self._usual = learning.usual(group)
                 for key in keys:
                     if woken < room:
-                        # It leaves even if its host is not there any more: what stands first must not stay for ever.
+                        # It leaves even if its host is not there any more: the first entry must not stay for ever.
                         group.delete(SCHEDULE, None, key)
                         woken += self._wake(group, key[TIME.size :].decode(), now, min(_OF_A_HOST, room - woken))
                 group.count(WOKEN, woken)

@@ -151,5 +151,5 @@ def _shown(value: float) -> str:
 
 
 def to_json(facts: list[Fact]) -> str:
-    """Return the facts as one line of JSON; what cannot be told is null."""
+    """Return the facts as one line of JSON; a fact that cannot be told is null."""
     return msgspec.json.encode(facts).decode()

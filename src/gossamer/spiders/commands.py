@@ -101,7 +101,7 @@ def shell(source: str, content_type: str, **given: Any) -> int:
     status = response.status or "a file"
     banner = f"{shown(url)}: {status}, {document.mime}. You can use document, css, run, response and url."
     if not sys.stdin.isatty():
-        # No prompt between the answers: what reads them is a program.
+        # No prompt between the answers: a program reads them.
         exec_lines(names, sys.stdin.read())
     elif importlib.util.find_spec("IPython") is not None:
         ipython: Any = importlib.import_module("IPython")

@@ -235,7 +235,7 @@ def merge_logs(
     """Merge what the agents of a crawl have logged since the last time; returns how many lines.
 
     `ends` says up to which byte each file is committed, while agents are at work; without it, they have ended, and all whole
-    lines count. What was fetched `before` a time (as :func:`gossamer.values.instants.utc_text` writes it) is merged, so that an
+    lines count. Visits `before` a time (as :func:`gossamer.values.instants.utc_text` writes it) are merged, so that an
     agent that commits a little later finds its place in the order; all of it unless told. Raises OSError: the merged log cannot
     be written.
     """

@@ -1,4 +1,4 @@
-"""Which crawl a directory has, and which agents: small files that every program may read, whoever has the ledgers open.
+"""Which crawl a directory has, and which agents: small files that every program may read, also while ledgers are open elsewhere.
 
 Place in the flow: a crawl writes them when it begins and when its agents change; commands, agents and stores read them. The
 identity (:func:`crawl_id`) is kept through resume and checkpoints; it has a file of its own because the ledger is open to one

@@ -155,7 +155,7 @@ def judged(signals: Signals, belief: Belief, time: float, is_changed: bool, sign
     if not 0 < time < inf:
         return signals
     true, missed = _changes(belief.rate, time, signals, signalled) if is_changed else (0.0, 0.0)
-    # A host that says all the time that all has changed is right now and then: what counts is whether that says more than time
+    # A host that says all the time that all has changed is right now and then: the question is whether that says more than time
     # does.
     without = (1 + time / belief.scale) ** -belief.shape
     recall, doubt = signals.recall, (1 - signals.precision) ** signalled

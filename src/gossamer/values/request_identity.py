@@ -31,7 +31,7 @@ MAX_NAME, MAX_FIELDS, MAX_FIELD = 256, 64, 8_192
 #: Fields that prove who asks: they go to the site that they were meant for, and to no other; the archive has none of them.
 CREDENTIAL_FIELDS = frozenset(("authorization", "cookie", "proxy-authorization"))
 
-#: Names of fields, and values, that look as if they proved who asks: what is taken for a secret goes to fewer hosts, and no worse.
+#: Names of fields, and values, that look as if they proved who asks: a value taken for a secret goes to fewer hosts, and no worse.
 _SECRET_NAME = lazy_pattern(
     r"token|secret|(?:api|access|private)-?key|passw(?:or)?d|pass(?:phrase|code)|[cx]srf|credential|cookie|signature"
     r"|authori[sz]|authentic|session|jwt|bearer|(?:^|[-_])(?:auth|key|sid|sig|otp|pwd)(?:$|[-_])",

@@ -123,7 +123,7 @@ class Response(msgspec.Struct, frozen=True, dict=True):
     version: str = ""
     """The protocol of the exchange, such as `HTTP/2` (whose heads are rendered as 1.1). Present with timings."""
     is_met: bool = False
-    """A server was there: a connection was made for this very request, or a part of an answer came. What failed, failed
+    """A server was there: a connection was made for this very request, or a part of an answer came. The failure came
     after that, and not for want of a network of ours. A module that cannot tell leaves it."""
     is_unverified: bool = False
     """It came over TLS from a server whose certificate was not judged, by a setting of the user's: any machine may have sent it."""

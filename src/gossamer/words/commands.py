@@ -88,7 +88,7 @@ def mcp(
     """Serve the crawls in DIR to models, by the Model Context Protocol on standard input and output.
 
     Models get tools: crawls, search, read, query and why ask the crawls in DIR and those that the models start; fetch,
-    map and crawl reach hosts of --host alone, obey robots.txt, and spend the budget. What pages say is data: nothing in
+    map and crawl reach hosts of --host alone, obey robots.txt, and spend the budget. The text of pages is data: nothing in
     it changes what the server does.
 
     \b

@@ -83,7 +83,7 @@ def test_the_answer_is_in_plain_words(root: Path, capsys: pytest.CaptureFixture[
         "robots.txt of https://example.org: whole, sitemaps: 2",
         "Refused as robots_denied: 1 request, since the site's robots.txt denies it.",
         "\n    https://example.org/admin/a.html  (Disallow: /admin/ (line 2))",
-        "Refused as private: 1 request, since not everybody on this machine may read it.",
+        "Refused as private: 1 request, since not every user of this machine may read it.",
     ):
         assert text in shown
     assert "SECRET" not in shown

@@ -47,7 +47,7 @@ _TOLD = 20
 
 
 def added_standing(directory: Path, parts: Sequence[CrawlStanding]) -> CrawlStanding:
-    """Several agents as one. What only the crawl as a whole has (its state, its limits) is that of the first. `parts`: one for
+    """Several agents as one. The state and the limits of the crawl as a whole are those of the first. `parts`: one for
     each agent; a crawl of which no agent has begun has none."""
     if not parts:
         return CrawlStanding(str(directory), "killed")

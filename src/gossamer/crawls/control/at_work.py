@@ -132,7 +132,7 @@ def time_left_of(sheet: "FrontierSheet", now: "Summary | CrawlStanding") -> str:
 
 
 def _units(crawl: "CrawlAtWork", elsewhere: Sequence[Figures]) -> list[standing.UnitFigures]:
-    """Every unit of the crawl, in whichever process; what several processes have of one name is added up."""
+    """Every unit of the crawl, in whichever process; units of one name in several processes are added up."""
     nodes: dict[str, ComponentNode | ProviderNode] = {**crawl.graph.components, **crawl.graph.providers}
     parts = [figures_of(crawl.graph_at_work), *elsewhere]
     found = []

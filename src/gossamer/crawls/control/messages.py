@@ -128,7 +128,7 @@ class Change(ControlRequest, frozen=True, tag="set"):
     values: Annotated[dict[Text, str], msgspec.Meta(min_length=1, max_length=100)]
     agent: OneAgent = ""
     by_form: bool = False
-    """A browser asks: what names files, code or secrets is refused."""
+    """A browser asks: a setting that names files, code or secrets is refused."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
         from gossamer.crawls.control.picture import check_values_of_form

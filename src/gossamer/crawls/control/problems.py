@@ -80,7 +80,7 @@ def problems_of(now: "CrawlStanding") -> list[Problem]:
 
 
 def _command(now: "CrawlStanding", verb: str, *words: str) -> str:
-    """A command about this crawl. What strangers chose, as names of hosts, is quoted for a shell."""
+    """A command about this crawl. Text that strangers chose, as names of hosts, is quoted for a shell."""
     is_like_option = any(word.startswith("-") for word in words[:1]) and not words[0].startswith("--")
     more = ["-o", "DIR"] if now.stored and not now.is_at_work and verb == "resume" else []
     return shlex.join(["gossamer", verb, now.crawl, *(["--"] if is_like_option else []), *more, *words])

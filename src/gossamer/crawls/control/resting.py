@@ -107,7 +107,7 @@ def opened_as_found(ledger: RocksLedger) -> Iterator[None]:
 
 
 def restore(directory: Path, name: str, forget: Callable[[Path], None]) -> None:
-    """Go back to a checkpoint. What was archived since then stays in the archive; `forget` drops what agents have begun since.
+    """Go back to a checkpoint. Pages archived since then stay in the archive; `forget` drops what agents have begun since.
     Raises UsageError: there is no such checkpoint, or agents have joined since. Nothing has changed; CrawlDirectoryError: the
     ledger is in use, or the checkpoint is damaged."""
     known = checkpoints(directory)

@@ -120,7 +120,7 @@ class ControlServer:
         """Where it listens."""
 
     async def start(self) -> None:
-        """Listen. What a killed crawl left behind is replaced."""
+        """Listen. The socket that a killed crawl left behind is replaced."""
         reasons = []
         for folder in wire.folders():
             path = folder / wire.socket_name(self._directory)

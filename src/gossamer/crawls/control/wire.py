@@ -168,8 +168,8 @@ def folders() -> list[Path]:
     runtime = [Path(given)] if (given := os.environ.get("XDG_RUNTIME_DIR")) else []
     runtime += [Path(f"/run/user/{os.getuid()}")]
     found = [folder / "gossamer" for folder in runtime if is_private(folder)]
-    # Without one, as in a service or over `su`: a folder of our own beside everybody's temporary files. Also the usual place
-    # of those, since who asks may have another TMPDIR than the crawl.
+    # Without one, as in a service or over `su`: a folder of our own beside all users' temporary files. Also the usual place
+    # of those, since the asker may have another TMPDIR than the crawl.
     shared = (tempfile.gettempdir(), "/tmp")  # noqa: S108  # no other user's folder is used: is_private looks at it first
     found += [Path(top) / f"gossamer-{os.getuid()}" for top in shared]
     return list(dict.fromkeys(found))

@@ -153,7 +153,7 @@ class RemoteConnector(Connector[T]):
             self._dialling = asyncio.ensure_future(self._exchange.dial(self.address, self._secret, dials))
 
     async def stop(self) -> None:
-        """Close in order: what is left is sent, then connections, sockets and the journal are closed. Raises ConnectorError:
+        """Close in order: waiting items are sent, then connections, sockets and the journal are closed. Raises ConnectorError:
         the producers had closed, and what they sent last was not acknowledged in time."""
         left, sender = "", self._sender
         is_last = sender is not None and sender.ended and sender.failure is None and self._receiver is None

@@ -110,7 +110,7 @@ class FrameBuffer(Generic[T]):
 
 
 class Inbox(LocalConnector[T]):
-    """The queue of the receiving side. What enters was checked by the decoder."""
+    """The queue of the receiving side. Items that enter it were checked by the decoder."""
 
     def make_buffer(self) -> Buffer[T]:
         return FrameBuffer()
@@ -202,7 +202,7 @@ class Receiver(Generic[T]):
         return known.received if known else 0
 
     def close(self, local_end: Callable[[int], None] | None = None) -> None:
-        """Drop connections. What consumers hold is acknowledged to `local_end`, if the sender is in this process."""
+        """Drop connections. Items that consumers hold are acknowledged to `local_end`, if the sender is in this process."""
         self._local_end = local_end
         for stream in self._streams.values():
             if stream.pipe is not None:
@@ -275,7 +275,7 @@ class Receiver(Generic[T]):
                     f"connector {self._about.connector!r}: the consumer has kept items up to {position} of {key!r}, "
                     f"the sender goes on at {peer.first}: the items between were acknowledged and are lost"
                 )
-            # Earlier lives of this sender are forgotten; what they sent and is in the queue is handled as usual.
+            # Earlier lives of this sender are forgotten; their items in the queue are handled as usual.
             for other in [
                 one for one in (*self._streams, *self._resumed) if one.rpartition("/")[0] == peer.slot and one != key
             ]:

@@ -54,7 +54,7 @@ class _UnderWay(msgspec.Struct):
 
 
 class Intake(LocalConnector[bytes]):
-    """The queue of the sending side. What enters was checked by the codec."""
+    """The queue of the sending side. Items that enter it were checked by the codec."""
 
     def check(self, items: Sequence[object]) -> None:
         """Nothing to check any more."""

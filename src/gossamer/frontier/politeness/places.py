@@ -295,7 +295,7 @@ class AskedHost(Place):
         """Of its name: whether that has an address."""
         self.circuits: Circuits = {}
         """Of its endpoints, by scheme, name and port. Empty while none of them has failed; then also those that are well, as far
-        as they are known. Never changed, only replaced: what was known before a failure may be restored."""
+        as they are known. Never changed, only replaced: the places known before a failure may be restored."""
         self.last = -inf
         """From when the delay counts: the last end, or with several live requests the last start."""
         self.begun = -inf

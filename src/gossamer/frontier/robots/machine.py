@@ -123,7 +123,7 @@ _RFC9309: Mapping[RobotsEvent, Effect] = {
     RobotsEvent.UNREADABLE: Effect.OBEY,
     # 2.5: at least 500 KiB must be parsed.
     RobotsEvent.CAPPED: Effect.OBEY,
-    # Not in the RFC: what is missing may be what forbids, so it is like a connection that broke earlier.
+    # Not in the RFC: the missing part may be the one that forbids, so it is like a connection that broke earlier.
     RobotsEvent.CUT: Effect.AGAIN,
     RobotsEvent.UNCHANGED: Effect.RENEW,
     RobotsEvent.MOVED: Effect.FOLLOW,

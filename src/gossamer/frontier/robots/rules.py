@@ -153,7 +153,7 @@ class Matcher:
         return found
 
 
-#: The agent of groups that are for everyone whom no other group names (RFC 9309, 2.2.1).
+#: The agent of groups for all agents that no other group names (RFC 9309, 2.2.1).
 EVERYONE = "*"
 
 ROBOTS_PATH = "/robots.txt"

@@ -242,7 +242,7 @@ def _opened(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=_BUSY, isolation_level=None)
     try:
         connection.execute("PRAGMA journal_mode=WAL")
-        # A kill loses nothing of what the system has; what a power cut damages is found by the checksums, or made anew.
+        # A kill loses nothing of what the system has; damage by a power cut is found by the checksums, or made anew.
         connection.execute("PRAGMA synchronous=OFF")
         connection.execute("PRAGMA trusted_schema=OFF")
         connection.executescript(_TABLES)
@@ -381,7 +381,7 @@ class SharingRobots(ObeyRobots):
 
 
 def _is_public(response: Response) -> bool:
-    """Whether the address that answered means the same host for everybody. One that is not told, as behind a proxy, does not."""
+    """Whether the address that answered means the same host for every agent. One that is not told, as behind a proxy, does not."""
     try:
         return ipaddress.ip_address(response.address).is_global
     except ValueError:

@@ -184,7 +184,7 @@ def remember_shape(part: TrapPart, seen: UrlTrace) -> None:
 
 
 def _checksum(text: str) -> int:
-    """URLs are a stranger's, and as long as they like: what is compared of them is not kept."""
+    """URLs are a stranger's, and as long as they like: the parts that are compared are not kept."""
     return xxh32_intdigest(text.encode("utf-8", "surrogatepass"))
 
 

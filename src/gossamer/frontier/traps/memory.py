@@ -308,7 +308,7 @@ class Decisions:
         return any(is_trap for is_trap in self._said(task))
 
     def has(self, task: Task) -> bool:
-        """Whether a person has decided on a family of a task: what else is suspected of it does not count."""
+        """Whether a person has decided on a family of a task: other suspicions of it do not count."""
         return any(True for _ in self._said(task))
 
     def _said(self, task: Task) -> Iterator[bool]:

@@ -37,7 +37,7 @@ class TrieManifest(msgspec.Struct, frozen=True):
     data: int = 0
     """Number of the file of chunks."""
     end: int = 0
-    """Where the chunks end in it; what follows was left by a kill."""
+    """Where the chunks end in it; bytes behind them were left by a kill."""
     table: int = 0
     urls: int = 0
     log: int = 0

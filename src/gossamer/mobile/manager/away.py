@@ -312,7 +312,7 @@ def visits_of(
 
 
 def _task_of(claimed: Task, known: KnownAtHome) -> Task:
-    """The task as home knows it, where it does: what it was found on is no claim then."""
+    """The task as home knows it, where it does: the page that led to it is no claim then."""
     task = known.task(claimed.url, claimed.host)
     return claimed if task is None else msgspec.structs.replace(task, depth=min(task.depth, claimed.depth))
 

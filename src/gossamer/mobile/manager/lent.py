@@ -105,7 +105,7 @@ class LentUrls(Provider[LentSheet]):
             told()
 
     def end(self) -> None:
-        """The crawl ends; what is lent stays so for the next run."""
+        """The crawl ends; lent tasks stay so for the next run."""
         self.ended.set()
 
     # -- the ledger in front, and the manager

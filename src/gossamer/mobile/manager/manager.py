@@ -48,7 +48,7 @@ from gossamer.values.task import Task
 from gossamer.values.url import host_of
 from gossamer.values.visit import EXTERNAL, Link, Response, Visit
 
-#: Outcomes at the runtime that are counted by name: what strangers write can make more of them.
+#: Outcomes at the runtime that are counted by name: texts of strangers can make more of them.
 _MAX_OUTCOMES = 50
 
 #: Batches that wait to join the stream of visits: each is some 8 MB of pages.
@@ -308,7 +308,7 @@ class Crawlers(Producer[CrawlersSheet]):
         group.count("crawlers:external_new", new)
 
     def _settle_end(self, record: CrawlerRecord, crawler: MobileCrawler, summary: JourneySummary, group: Group) -> None:
-        """A crawler is home: what it had with it is seen to, unless a limit has ended it before."""
+        """A crawler is home: its results and its rest are settled, unless a limit has ended it before."""
         if crawler.program.bring.irrelevant == "counts" and summary.irrelevant:
             group.count(f"outcome:{Outcome.IRRELEVANT}", summary.irrelevant)
         group.count("crawlers:fetched", summary.fetched)

@@ -102,7 +102,7 @@ class JourneyFolder:
 
     def write_batch(self, sequence: int, frame: bytes) -> None:
         """Keep a frame, of which the note does not tell yet.
-        Raises OSError: as `create`; what was written is taken away."""
+        Raises OSError: as `create`; the written bytes are taken away."""
         replace_file(self.path / _BATCH.format(sequence), frame, sync=True, mode=0o600)
 
     def crawler(self) -> bytes:

@@ -248,7 +248,7 @@ class _Walk:
         return None
 
     def has(self, name: str) -> bool:
-        """Whether something of this name is where the walk stands; what cannot be looked at counts as there."""
+        """Whether something of this name is where the walk stands; a name that cannot be looked at counts as there."""
         try:
             os.stat(name, dir_fd=self._open[-1], follow_symlinks=False)
         except OSError as error:
@@ -289,7 +289,7 @@ class _Walk:
             if not stat.S_ISREG(found.st_mode):
                 return _CHANGED
             if not found.st_mode & stat.S_IROTH:
-                return Withheld("private", f"not everybody may read the file {name!r}")
+                return Withheld("private", f"not every user may read the file {name!r}")
             self.modified, self.size = found.st_mtime, found.st_size
             return None
         except OSError as error:
@@ -321,7 +321,7 @@ class _Walk:
         number = os.open(name, _FLAGS | os.O_DIRECTORY, dir_fd=self._open[-1])
         self._open.append(number)
         if os.fstat(number).st_mode & 0o005 != 0o005:
-            return Withheld("private", f"not everybody may read and enter the directory {name!r}")
+            return Withheld("private", f"not every user may read and enter the directory {name!r}")
         return self.enter()
 
 

@@ -41,7 +41,7 @@ REASONS: Mapping[str, str] = {
     "unsafe_path": "the path does not name a file below the root",
     "dotfile": "a name in the path begins with a dot",
     "server_side": "a server runs such files and does not show them; serve the host by its local server",
-    "private": "not everybody on this machine may read it",
+    "private": "not every user of this machine may read it",
     "outside": "a symbolic link leads out of the root",
     "htaccess": "a directory has .htaccess; serve the host by its local server, or name it in ignore_htaccess",
     "special": "it is neither a file nor a directory",

@@ -215,7 +215,7 @@ class RemoteTripleStore:
     # -- what is done to it
 
     def put(self, graphs: Sequence[PageGraph], replaced: Iterable[str]) -> None:
-        """See the contract. What a page had goes in any case: another agent may have put it, or this one before a kill."""
+        """See the contract. The old graph of a page goes in any case: another agent may have put it, or this one before a kill."""
         some: list[tuple[str, int]] = []
         size = 0
         for graph in graphs:

@@ -144,8 +144,8 @@ def used_prefixes(rows: Iterable[oxigraph.Quad], known: Mapping[str, str] = PREF
     return {prefix: iri for prefix, iri in known.items() if iri in begun}
 
 
-# Graphs in the forms that other programs read: N-Quads, Turtle, JSON-LD and RDF/XML, written bit by bit. What CONSTRUCT and
-# DESCRIBE answer with, and what `gossamer export` writes of a whole store.
+# Graphs in the forms that other programs read: N-Quads, Turtle, JSON-LD and RDF/XML, written bit by bit. The answers to CONSTRUCT
+# and DESCRIBE have them, and so has a whole store that `gossamer export` writes.
 
 FORMATS = {
     "turtle": oxigraph.RdfFormat.TURTLE,
@@ -309,7 +309,7 @@ class GraphNotes:
 
 # The two feeds that a triple store follows: `triples` puts the graphs of pages, `pages` takes away those of pages that are gone.
 # `gossamer.analysis.following` feeds them. A page that says nothing any more has no row in `triples`; that it was visited again
-# stands in `pages`. What `pages` has must never be ahead of `triples`, so it is looked at first and taken last.
+# stands in `pages`. The feed `pages` must never be ahead of `triples`, so it is looked at first and taken last.
 
 #: Rows of a batch: the store takes a triple for 18 us of CPU in batches of 25,000, for 15 of 100,000, for 13 of 400,000, which need
 #: half a gigabyte of memory.
@@ -370,7 +370,7 @@ class GoneFeed(GraphFeed):
     rows_at_once = PAGES_AT_ONCE
 
     def rebuild(self, generation: int) -> None:
-        """See the contract. What rows took away is not brought back: those of `triples` come again where that is right."""
+        """See the contract. Graphs that rows took away are not brought back: those of `triples` come again where that is right."""
         self._notes().keep(self.table, FeedMark(generation), {})
 
     def take(self, batch: FeedBatch) -> None:

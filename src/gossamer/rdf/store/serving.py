@@ -367,7 +367,7 @@ def result_headers(form: str) -> dict[str, str]:
     }
 
 
-# The page on which people ask: a form, and the answer as text. What strangers wrote stands in it escaped, and it has no script.
+# The page on which people ask: a form, and the answer as text. Strangers' text stands in it escaped, and it has no script.
 
 #: Rows of an answer that are shown; programs get all of it.
 SHOWN_ROWS = 2_000

@@ -188,7 +188,7 @@ def write_run(rows: Iterable[bytes], path: Path) -> int:
 
 def merge(sorted_files: Sequence[Path], target: Path, workspace: Path) -> int:
     """Merge sorted files, of any number and size, into the index `target`, which may be among them and is replaced when the whole
-    is written; returns its lines. What lies between, when there are more files than are merged at once, lies in `workspace`."""
+    is written; returns its lines. Files between, when there are more than are merged at once, lie in `workspace`."""
     files, count = list(sorted_files), itertools.count()
     while len(files) > FAN_IN:
         between = workspace / f"merge-{next(count)}"

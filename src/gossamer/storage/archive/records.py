@@ -97,7 +97,7 @@ def record_id() -> str:
 
 
 def uri_field(uri: str) -> str:
-    """A URI for a header field. Canonical URLs pass unchanged; what is not printable ASCII is percent-encoded."""
+    """A URI for a header field. Canonical URLs pass unchanged; other characters than printable ASCII are percent-encoded."""
     if uri.isascii() and uri.isprintable() and " " not in uri and "<" not in uri and ">" not in uri and '"' not in uri:
         return uri
     return _NOT_IN_URI.sub(lambda m: b"%%%02X" % m[0][0], uri.encode("utf-8", "replace")).decode("ascii")
@@ -160,7 +160,7 @@ def warcinfo(file_name: str, at: float, lines: Mapping[str, str]) -> bytes:
 
 
 def form_of(visit: Visit) -> RecordForm:
-    """How an answer is to be kept. What it repeats has a body in the archive: no other document owns its digest."""
+    """How an answer is to be kept. An answer that it repeats has a body in the archive: no other document owns its digest."""
     if visit.response.outcome is Outcome.NOT_MODIFIED and not visit.response.body:
         return RecordForm.NOT_MODIFIED
     if not has_copy(visit):
@@ -270,7 +270,7 @@ def _resource(visit: Visit, before: bytes, fields: str, form: RecordForm, origin
 
 
 def _digest(visit: Visit) -> str:
-    """The digest is ours, but it crossed stages: what is not base32 must not reach a field."""
+    """The digest is ours, but it crossed stages: a value that is not base32 must not reach a field."""
     digest = visit.digest.removeprefix(PART_DIGEST)
     return digest if digest.isalnum() and digest.isascii() else sha1_base32(visit.response.body)
 

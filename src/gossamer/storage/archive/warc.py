@@ -143,7 +143,7 @@ class WarcFiles:
         return lane.file
 
     def leave(self, lane: WarcLane, error: OSError) -> bool:
-        """Whether a disk has failed and another is left: what is committed on it stays, nothing more goes there."""
+        """Whether a disk has failed and another is left: records committed on it stay, nothing more goes there."""
         if len(self._places) == 1 or error.errno not in _DISK_TROUBLE:
             return False
         self._archive.metrics.count("disks_left")

@@ -97,7 +97,7 @@ class Commit(Filter[CommitSheet]):
         self._ids = VisitIds(self.clock.now())
 
     async def filter_many(self, visits: list[Visit]) -> None:
-        """Commit a group; what a link sent twice has no flight any more and is dropped."""
+        """Commit a group; a visit that a link sent twice has no flight any more and is dropped."""
         arrived = [visit for visit in visits if self.flights.arrive(visit.task.identity)]
         self.metrics.count("repeated", len(visits) - len(arrived))
         if pages := [visit.task for visit in arrived if visit.is_announcement]:

@@ -104,7 +104,7 @@ def delete(ledger: RocksLedger, target: DeletionTarget, hosts: Iterable[str], *,
     """Take everything of a target out of a ledger, with nothing popped; `hosts` go whole, as :func:`hosts_of` found them before
     the first call. With `forget`, count it as never seen. Raises CrawlDirectoryError: it could not be written."""
     done = LedgerDeletion()
-    # No other visit may refer to documents that go; what was kept as a copy of one is fetched again.
+    # No other visit may refer to documents that go; a page kept as a copy of one is fetched again.
     disown(ledger, (digest for digest, url in ledger.contents.all() if target.has(url)))
     _disclaim(ledger, target)
     _forgive(ledger, target)
@@ -270,7 +270,7 @@ class _Work:
     # -- the rest
 
     def rows(self) -> int:
-        """Rows of documents; what was counted as kept counts no more."""
+        """Rows of documents; documents counted as kept count no more."""
         found = (
             (key, row)
             for key, data in self._store.scan("documents", b"", b"\xff" * 32)

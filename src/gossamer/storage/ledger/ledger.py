@@ -349,7 +349,7 @@ class RocksLedger(LedgerReader):
     # -- beside groups
 
     def give_up_ends(self, ends: Mapping[str, int | None]) -> None:
-        """Files that end before what was committed of them, or are gone (None): what was lost of them counts no more."""
+        """Files that end before what was committed of them, or are gone (None): their lost parts count no more."""
         self._mend()
         batch = self._store.batch()
         for file, end in ends.items():

@@ -111,7 +111,7 @@ class SeenUrls:
             self._recent.discard(identity)
 
     def applied(self, urls: Mapping[str, bytes], depths: Mapping[str, int]) -> None:
-        """The batch that made them seen was written. Not before: what is in the table is never asked for on the disk."""
+        """The batch that made them seen was written. Not before: a URL in the table is never asked for on the disk."""
         for url in urls:
             self._fresh.pop(url, None)
             self._recent.insert(url, depths.get(url, 0) if self.keeps_depths else 0)

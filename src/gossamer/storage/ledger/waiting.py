@@ -255,7 +255,7 @@ class AsideChanges(msgspec.Struct, eq=False):
         return count
 
     def take(self, family: Family, most: int, *, newest: bool, probe: bool, last: bool) -> list[Task]:
-        """Tasks that are set aside no more, at most so many; what this group itself sets aside is not among them."""
+        """Tasks that are set aside no more, at most so many; those that this group itself sets aside are not among them."""
         found: list[Task] = []
         for key, tasks in self._kept.chunks(family, newest=newest):
             if self._chunks.get(key) == b"":

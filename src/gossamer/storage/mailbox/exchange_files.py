@@ -103,7 +103,7 @@ class FileOutbox(StagesOwed[FileOutboxSheet]):
 
     async def write(self) -> list[WrittenFile]:
         """Write all that is owed into files, and one without URLs for an agent that is only to hear what was merged. Raises
-        OSError, DiskFull: a file cannot be written; what it should have had stays owed."""
+        OSError, DiskFull: a file cannot be written; its URLs stay owed."""
         async with self._turn:
             made, mark, parts = list[WrittenFile](), b"", defaultdict[str, _Part](_Part)
             while stretch := list(islice(self.ledger.spaces.walk(OWED, mark), STRETCH)):
@@ -125,7 +125,7 @@ class FileOutbox(StagesOwed[FileOutboxSheet]):
             return made
 
     async def _close(self, agent: str, part: "_Part") -> WrittenFile:
-        """Put a file in its place, then note what is in it: what a kill leaves between the two is written once more."""
+        """Put a file in its place, then note what is in it: a file that a kill leaves between the two is written once more."""
         told = [one for one in merged_files(self.ledger.spaces) if one.agent == agent]
         header = sealed_files.new_header(self.key, self.sheet.agent, agent, self.clock.now(), (one.id for one in told))
         name = f"{self.key.exchange}-{header.sender}-to-{agent}-{header.id}{sealed_files.SUFFIX}"
@@ -190,7 +190,7 @@ class FileOutbox(StagesOwed[FileOutboxSheet]):
             return len(self.owe(forgotten, group))
 
     def _stretches_of_written(self) -> Iterator[list[tuple[bytes, bytes]]]:
-        """All that is written, some at a time; what was read may be deleted before more is asked for."""
+        """All that is written, some at a time; a part that was read may be deleted before more is asked for."""
         mark = b""
         while stretch := list(islice(self.ledger.spaces.walk(WRITTEN, mark), STRETCH)):
             mark = stretch[-1][0]

@@ -244,7 +244,7 @@ class Mailbox(StagesOwed[MailboxSheet]):
         try:
             with self.ledger.group() as group:
                 for one in done:
-                    # A look into memory spares one at the disk: what memory knows is what was owed last.
+                    # A look into memory spares one at the disk: memory knows the last value owed.
                     is_last = self._boxes[one.recipient].known.get(one.key) == one.value
                     space = MAIL if one.agent else OWED
                     if is_last or group.get(space, one.task.host, one.key) == one.value:

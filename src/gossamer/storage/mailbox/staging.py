@@ -122,7 +122,7 @@ class DivertingGroup(ABC):
             self.divert(leave, is_new=True)
 
     def meet(self, tasks: Iterable[Task]) -> Meeting:
-        """Check and put with depths. A nearer way to a URL that is elsewhere is told there: what lies behind it is known there."""
+        """Check and put with depths. A nearer way to a URL that is elsewhere is told there: the pages behind it are known there."""
         meeting = self._group.meet(tasks)
         leave = [task for task in meeting.nearer if self.leaves(task)]
         if leave:
@@ -167,7 +167,7 @@ class DividedLedger(LedgerFront):
 
     @contextmanager
     def group(self) -> Iterator[Group]:
-        """Open a group of the ledger; what it owes is told to the outbox when it is kept."""
+        """Open a group of the ledger; its mail is told to the outbox when it is kept."""
         owed: list[OwedTask] = []
         try:
             with self.behind.group() as group:

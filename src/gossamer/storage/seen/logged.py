@@ -183,7 +183,7 @@ class LoggedSeen(Provider[S]):
         group.written(f"state/{self.sheet.agent}/{self.kind}/{self._name}", self._log.end)
 
     def _settle(self) -> None:
-        """The last group has ended: what it staged counts if it was kept."""
+        """The last group has ended: its staged URLs count if it was kept."""
         if self._group is None or self._log is None:
             return
         self._group = None

@@ -265,7 +265,7 @@ def in_order(runs: Iterable[SieveRun]) -> Iterator[tuple[Highs, Lows]]:
     """All entries of several runs, sorted; a bounded part of each is in memory."""
     heads = [_Head(run) for run in runs]
     while heads := [head for head in heads if head.fill()]:
-        # Up to here every run is read: what follows in any of them is not smaller.
+        # Up to here every run is read: a later entry of any of them is not smaller.
         pivot = min(head.last for head in heads)
         taken = [head.take(pivot) for head in heads]
         high = np.concatenate([part[0] for part in taken])

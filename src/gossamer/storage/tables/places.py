@@ -227,7 +227,7 @@ def declare(directory: Path, agent: str, spec: TableSpec) -> None:
 
 
 def declared(directory: Path) -> dict[str, TableSpec]:
-    """The tables that agents wrote rows of, by name, as they were declared; what cannot be read is left out."""
+    """The tables that agents wrote rows of, by name, as they were declared; a table that cannot be read is left out."""
     found = {}
     for path in sorted(directory.glob(f"state/*/rows/*{DECLARED}")):
         with contextlib.suppress(ValueError, OSError):
