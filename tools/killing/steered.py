@@ -35,7 +35,7 @@ LONGEST = 1.5
 STILL = 30.0
 
 #: Bytes of the server's log, some hundred requests, before anything happens: a crawl that is stopped before anything came leaves
-#: nothing, as it should.
+#: nothing, as it should. One that goes on is disturbed from its first request on; Python takes a signal before that in its own way.
 _UNDER_WAY = 10_000
 
 #: Seconds between two looks at how a crawl stands.
@@ -87,8 +87,8 @@ class SteeredCrawl:
 
     def _live(self, process: subprocess.Popen[bytes]) -> list[str]:
         """One run of the crawl; returns the command of the next one, where there is to be one."""
-        is_stopped = False
-        while process.poll() is None and self._size_of_log() < _UNDER_WAY:
+        is_stopped, before = False, self._size_of_log()
+        while process.poll() is None and self._size_of_log() < max(_UNDER_WAY, before + 1):
             time.sleep(0.01)
         while self._acts and not is_stopped and process.poll() is None:
             time.sleep(self._chance.uniform(0.0, LONGEST))
