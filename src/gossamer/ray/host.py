@@ -17,6 +17,7 @@ import signal
 import sys
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,7 +45,7 @@ ENVIRONMENT, INPUT = "environment.json", "input"
 SUPERVISES = "GOSSAMER_RAY_SUPERVISES"
 
 
-class _Host:
+class _Host(ABC):
     """A process of this node that ends with this worker."""
 
     def __init__(self) -> None:
@@ -67,9 +68,9 @@ class _Host:
 
         threading.Thread(target=lambda: asyncio.run(run()), daemon=True).start()
 
+    @abstractmethod
     async def _hear(self, process: asyncio.subprocess.Process) -> None:
         """Take what it says, until it says no more."""
-        raise NotImplementedError(f"{type(self).__name__} does not say how it takes that")
 
     def _send(self, number: int) -> None:
         if self._process is not None and not self._has_ended:
