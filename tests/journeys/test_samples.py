@@ -121,10 +121,10 @@ def test_samples_outlive_a_run_and_go_on_in_the_next(tmp_path: Path) -> None:
 class Full(TableLog):
     """Has no room for samples."""
 
-    def add(self, table: str, rows: Any) -> None:
+    def add(self, table: str, rows: Any, *where: Any) -> None:
         if table == "samples":
             raise OSError(errno.ENOSPC, "no space left")
-        super().add(table, rows)
+        super().add(table, rows, *where)
 
 
 def test_a_sample_that_cannot_be_written_is_counted_and_the_crawl_goes_on(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ lost its ledger, it claims all of its documents anew when it starts.
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 
 from gossamer.crawls.work import CrawlAtWork
@@ -163,17 +164,10 @@ def write_copies(crawl: CrawlAtWork) -> None:
     for log in crawl.providers(TableLog)[:1]:
         for digests, claims in ((one, claims) for one in crawl.providers(AgentDigests) for claims in one.unwritten()):
             try:
-                log.add(COPIED.name, map(copy_row, claims))
-                ends = log.ends()
-                with crawl.ledger.group() as group:
-                    digests.written(claims, group)
-                    for file, end in ends.items():
-                        group.written(file, end)
+                log.add(COPIED.name, map(copy_row, claims), crawl.ledger, partial(digests.written, claims))
             except (OSError, GossamerError):
-                log.take_back()
                 log.metrics.count("copies_late")
                 return
-            log.committed(ends)
 
 
 async def claim_again(run: CrawlAtWork) -> None:

@@ -139,12 +139,7 @@ def write_hosts(running: RunningGraph) -> None:
     for ledger in running.providers.values():
         if isinstance(ledger, RocksLedger) and logs:
             log, now = logs[0], ledger.clock.now()
-            log.add(HOST_NOTES.name, (host_row(state, now) for state in ledger.hosts()))
-            ends = log.ends()
-            with ledger.group() as group:
-                for file, end in ends.items():
-                    group.written(file, end)
-            log.committed(ends)
+            log.add(HOST_NOTES.name, (host_row(state, now) for state in ledger.hosts()), ledger)
 
 
 #: Seconds between two looks for closed row logs. A segment takes minutes to fill, and a question meanwhile reads logs.

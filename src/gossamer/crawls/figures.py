@@ -350,16 +350,10 @@ class Sampler:
         is_kept = bool(ended) or int(now // COARSE) != self._kept
         row = sample_of(self._crawl, log.sheet.agent, now, every=COARSE if is_kept else FINE, ended=ended)
         try:
-            log.add(SAMPLES.name, [row])
-            ends = log.ends()
-            with self._crawl.ledger.group() as group:
-                for file, end in ends.items():
-                    group.written(file, end)
+            log.add(SAMPLES.name, [row], self._crawl.ledger)
         except (OSError, GossamerError):
-            log.take_back()
             log.metrics.count("samples_lost")
             return
-        log.committed(ends)
         if is_kept:
             self._kept = int(now // COARSE)
 

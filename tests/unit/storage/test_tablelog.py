@@ -1,12 +1,15 @@
 """The row logs of tables: what an agent writes with each commit."""
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from gossamer.storage.ledger.contract import Group
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.logs import LOG_PATH, MAX_LINE_BYTES
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.storage.tables.places import closed, mark_closed, open_runs, segments
@@ -115,14 +118,37 @@ def test_ends_are_those_of_the_files(tmp_path: Path) -> None:
     assert log.ends() == {}
 
 
-def test_hosts_are_told_row_by_row(tmp_path: Path) -> None:
-    log = table_log(tmp_path)
-    log.add(
-        "host_notes",
-        (HostRow(host=f"h{n}.test", domain="h.test", at="2026-03-01T12:00:00.000000Z", delay=1.5) for n in range(1001)),
+def host_notes(count: int) -> Iterator[HostRow]:
+    return (
+        HostRow(host=f"h{n}.test", domain="h.test", at="2026-03-01T12:00:00.000000Z", delay=1.5) for n in range(count)
     )
+
+
+def test_hosts_are_told_row_by_row_and_count_with_a_group_of_their_own(tmp_path: Path) -> None:
+    log, ledger = table_log(tmp_path), RocksLedger(LedgerSheet(directory=str(tmp_path)))
+    ledger.open()
+    log.add("host_notes", host_notes(1001), ledger)
+    [(file, end)] = ledger.committed_ends().items()
+    assert (tmp_path / file).stat().st_size == end
     assert len(rows(tmp_path, "host_notes")) == 1001
     assert rows(tmp_path, "host_notes")[0]["delay"] == 1.5
+    ledger.close()
+
+
+def test_rows_whose_group_fails_are_taken_back(tmp_path: Path) -> None:
+    log, ledger = table_log(tmp_path), RocksLedger(LedgerSheet(directory=str(tmp_path)))
+    ledger.open()
+
+    def refuse(group: Group) -> None:
+        raise OSError("no space left")
+
+    log.add("host_notes", host_notes(1), ledger)
+    before = dict(ledger.committed_ends())
+    with pytest.raises(OSError, match="no space left"):
+        log.add("host_notes", host_notes(3), ledger, refuse)
+    assert len(rows(tmp_path, "host_notes")) == 1
+    assert (dict(ledger.committed_ends()), dict(log.ends())) == (before, {})
+    ledger.close()
 
 
 @pytest.mark.parametrize("noarchive", [True, False])

@@ -6,7 +6,7 @@ group is kept. The tables say which rows a visit gives. Other processes turn the
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +17,7 @@ from gossamer.engine.files import AppendFile, LastWrites
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.storage.contract import AgentSheet
-from gossamer.storage.ledger.contract import Group
+from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.logs import CRAWL_LOG, line, lines, log_path
 from gossamer.storage.tables.contract import RowSource, Table, shipped, table_named
 from gossamer.storage.tables.places import CommittedEnds, declare, mark_open, new_run, rows_directory, segment_name
@@ -140,17 +140,33 @@ class RowLog(Provider[TableLogSheet]):
         for name in dict.fromkeys(sheet.tables):
             self._write(name, written[name])
 
-    def add(self, table: str, rows: Iterable[msgspec.Struct]) -> None:
-        """Write rows that belong to no visit, as those of hosts; they count when a group of the ledger has their `ends`. Raises
-        OSError: they could not be written; `take_back` drops what was."""
+    def add(
+        self,
+        table: str,
+        rows: Iterable[msgspec.Struct],
+        ledger: Ledger,
+        beside: Callable[[Group], object] = lambda group: None,
+    ) -> None:
+        """Write rows that belong to no visit, as those of hosts, and commit them in a group of their own, with what `beside`
+        stages. Raises OSError or GossamerError where rows or group could not be written: nothing of either counts then."""
         self._last.begin()
         found: list[bytes] = []
-        for row in rows:
-            found.append(line(row, self._encoder))
-            if len(found) >= _ROWS_AT_ONCE:
-                self._write(table, found)
-                found = []
-        self._write(table, found)
+        try:
+            for row in rows:
+                found.append(line(row, self._encoder))
+                if len(found) >= _ROWS_AT_ONCE:
+                    self._write(table, found)
+                    found = []
+            self._write(table, found)
+            ends = self.ends()
+            with ledger.group() as group:
+                beside(group)
+                for file, end in ends.items():
+                    group.written(file, end)
+        except Exception:
+            self.take_back()
+            raise
+        self.committed(ends)
 
     def take_back(self) -> None:
         self._last.take_back()
