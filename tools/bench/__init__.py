@@ -16,10 +16,6 @@ BENCHES = {
         "tools.bench.exchange:run",
         "1 to 64 agents: URLs exchanged, pages covered, fetched twice and missed, by simulation; takes minutes",
     ),
-    "marshal": (
-        "tools.bench.exchange:marshal",
-        "masters: the time that each step takes for each URL that a master gives to an agent",
-    ),
     "spiders": (
         "tools.bench.spiders:run",
         "the Python API and handlers: their cost per page, beside the command line, Scrapy and Crawlee",
@@ -32,10 +28,6 @@ BENCHES = {
         "tools.bench.rendering:pool",
         "memory of a browser and its agent over thousands of pages at four places; half an hour",
     ),
-    "render-documents": (
-        "tools.bench.rendering:documents",
-        "a crawl of documents with --render auto and without, in turn",
-    ),
     "memory": ("tools.bench.hostile:memory", "memory of a crawl as it goes on: pages, queue and seen set"),
     "bodies": (
         "tools.bench.hostile:bodies",
@@ -45,17 +37,13 @@ BENCHES = {
         "tools.bench.hostile:hostile",
         "hostile servers: pace of healthy hosts beside them, and memory; takes minutes",
     ),
-    "merge": (
-        "tools.bench.agents:merge",
-        "exchange files with a million URLs: the time that `gossamer merge` takes; some minutes",
-    ),
     "large": (
         "tools.bench.large:run",
         "10 B known URLs, 100 agents whose machines are lost each hour: balance, exchange, pages fetched again, by simulation",
     ),
     "agents": (
         "tools.bench.agents:agents",
-        "two agents beside one and beside two crawls; hosts that move; a thousand slow hosts; five minutes",
+        "two agents beside one and beside two crawls; a thousand slow hosts; five minutes",
     ),
     "sharing": (
         "tools.bench.agents:sharing",
@@ -68,7 +56,7 @@ BENCHES = {
     "ledger": ("tools.bench.ledger:run", "the durable heart: queues, known URLs, opening again; takes minutes"),
     "structured-data": (
         "tools.bench.questions:about_structured_data",
-        "structured data: CPU time of pages with it and without it, beside peers; the triple store",
+        "structured data: CPU time of pages with it and without it; the triple store",
     ),
     "questions": (
         "tools.bench.questions:run",
@@ -79,20 +67,12 @@ BENCHES = {
         "mobile crawlers: pages judged a second; bytes, requests and seconds beside a stationary crawl; some minutes",
     ),
     "focus": (
-        "tools.bench.order:focus",
+        "tools.bench.focus:run",
         "focused crawling: the share of fetched pages that are relevant, beside a breadth-first crawl",
-    ),
-    "order": (
-        "tools.bench.order:order",
-        "importance: how early important pages are found by breadth, by OPIC and at best; what OPIC costs per page",
     ),
     "freshness": (
         "tools.bench.freshness:run",
         "freshness of pages that change, beside the optimum and other rules; simulated months; minutes",
-    ),
-    "revisits": (
-        "tools.bench.freshness:revisits",
-        "known pages: cost of a visit and of the decision when to visit again, memory and disk; minutes",
     ),
     "seen": (
         "tools.bench.seen:run",

@@ -1,30 +1,22 @@
-"""The gains and costs of several agents: a crawl of one, a crawl of two, and two crawls that know nothing of each other; a host
-that moves; a thousand slow hosts in one agent; URLs exchanged by files; table 8 of Ridgway 2010.
+"""The gains and costs of several agents: a crawl of one, a crawl of two, and two crawls that know nothing of each other; a
+thousand slow hosts in one agent; table 8 of Ridgway 2010.
 
 Crawls run as commands, on all processors, beside the server of the simulated web: as people run them. Runs of a kind take
-turns, and the median counts. CPU time is of all processes of a crawl, without the server's. *merge* writes a million URLs
-that one agent found into files, and the other merges them: both are crawls that have fetched nothing, and the first one is
-given links of pages, as hosts take turns in a crawl. *sharing* crawls to depth 5 and 6 by each way to share a crawl, and with each
-kind of seen set; the *tail* is the last tenth of the pages of a crawl: Ridgway's crawls slowed down there.
+turns, and the median counts. CPU time is of all processes of a crawl, without the server's. *sharing*
+crawls to depth 5 and 6 by each way to share a crawl, and with each kind of seen set; the *tail* is the last tenth of the pages
+of a crawl: Ridgway's crawls slowed down there.
 """
 
-import asyncio
-import shutil
 import statistics
-import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from itertools import count, islice
 from pathlib import Path
 
 import msgspec
 
-from gossamer.agents.membership import change_members
-from gossamer.agents.merging import at_rest
-from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.bench.harness import (
     ALONE,
     PLAIN,
@@ -32,7 +24,6 @@ from gossamer.bench.harness import (
     accounted,
     begun,
     by_turns,
-    cpu_of_children,
     crawled,
     middle,
     nginx,
@@ -44,17 +35,8 @@ from gossamer.bench.harness import (
 from gossamer.bench.report import BenchReport
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.summary import Summary
-from gossamer.engine import processes
 from gossamer.engine.wiring import changed, write
-from gossamer.storage.ledger.ledger import STATE_DIRECTORY, LedgerSheet, RocksLedger
-from gossamer.storage.ledger.opening import share_secret
-from gossamer.storage.mailbox.exchange_files import OUT
-from gossamer.storage.mailbox.sealed_files import EXCHANGE_KEY, SUFFIX
-from gossamer.storage.members import write_members
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
-from gossamer.values.agents import agent_name
-from gossamer.values.errors import UsageError
-from gossamer.values.task import Task
 
 #: Pages of a crawl, and its hosts: some twenty seconds.
 PAGES, HOSTS = 20_000, 400
@@ -68,20 +50,6 @@ NAMES = 32
 #: Slow hosts, the seconds that each takes for an answer, and the pages of theirs that are fetched.
 SLOW, LATENCY = 1_000, 1.0
 SLOW_PAGES = 30
-
-#: Hosts and queued URLs of which a new agent takes a third. The table also says how long ten times as many take.
-MOVED_HOSTS, MOVED_URLS = 10_000, 1_000_000
-
-#: URLs that are queued in one group, or given to an agent at once.
-_AT_ONCE = 2_000
-
-#: URLs that are exchanged by files; URLs for each host, and for each page that links to them.
-MERGED, OF_HOST, OF_PAGE = 1_000_000, 50, 10
-
-#: Runs of the merge, each with a crawl of its own.
-REPEATS = 3
-
-_ONE, _TWO = "agent-01", "agent-02"
 
 
 @pages_option(PAGES, "Use this many pages in each crawl.")
@@ -115,7 +83,6 @@ def agents(pages: int = PAGES, repeats: int = 5, sites: Sequence[Path] = ()) -> 
         }
         title = f"{pages:,} pages{f' of {web:,}' if web else ''} on {HOSTS} hosts"
         _compare(report, title, by_turns(crawls, repeats))
-    _moving(report, MOVED_HOSTS, MOVED_URLS * pages // PAGES)
     _slow(report, SLOW, max(2, SLOW_PAGES * pages // PAGES))
     return report
 
@@ -139,40 +106,6 @@ def _from(seeds: Sequence[str], port: int, more: Sequence[str]) -> tuple[Benched
         listed = Path(folder, "seeds.txt")
         listed.write_text("\n".join(seeds))
         return accounted([begun(Path(folder, "crawl"), port, more, ["--seeds", str(listed)])])
-
-
-def _moving(report: BenchReport, hosts: int, urls: int) -> None:
-    """A third of all hosts moves to an agent that joins two."""
-    members = tuple(agent_name(index) for index in range(3))
-    names = [f"www.h{number}.example" for number in range(hosts)]
-    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
-        directory = Path(folder)
-        share_secret(directory / STATE_DIRECTORY)
-        write_members(directory, members[:2])
-        ring = RingDesignation(RingSheet(members=members[:2]))
-        for agent in members[:2]:
-            ledger = RocksLedger(LedgerSheet(directory=folder, agent=agent))
-            ledger.open()
-            of_agent = {host for host in names if ring.owner(host) == agent}
-            numbered = ((number, names[number % hosts]) for number in range(urls))
-            tasks = (
-                Task(f"http://{host}/page/{number}", host, 2, f"http://{host}/", "a href")
-                for number, host in numbered
-                if host in of_agent
-            )
-            while part := list(islice(tasks, _AT_ONCE)):
-                with ledger.group() as group:
-                    group.push(group.meet(part).new)
-            ledger.close()
-        told: list[str] = []
-        began, before = time.monotonic(), cpu_of_children()
-        asyncio.run(change_members(directory, shipped("default"), members, told.append))
-        seconds, cpu = time.monotonic() - began, cpu_of_children() - before
-    table = report.table("an agent joins two", "what", "figure")
-    table.add("hosts, and queued URLs, of all", f"{hosts:,}, {urls:,}")
-    table.add("moved", told[0])
-    table.add("seconds, and of CPU", f"{seconds:.1f}, {cpu:.1f}")
-    table.add("seconds for ten times as many", f"{10 * seconds:.0f}")
 
 
 def _slow(report: BenchReport, hosts: int, each: int) -> None:
@@ -201,67 +134,6 @@ def _slow(report: BenchReport, hosts: int, each: int) -> None:
         f"{pace:,.0f} of {hosts / LATENCY:,.0f}",
     )
     table.add("ms of CPU a page, and memory", f"{run.cpu_each:.2f}, {told.peak_rss_bytes / 1e6:.0f} MB")
-
-
-@pages_option(MERGED, "Exchange this many URLs.")
-def merge(pages: int = MERGED) -> BenchReport:
-    """Write a million URLs into exchange files, and merge them."""
-    report = BenchReport("merge")
-    hosts, runs = max(1, pages // OF_HOST), dict[str, list[tuple[float, float]]]()
-    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
-        one, two = Path(folder, "1"), Path(folder, "2")
-        _owe(one, two, pages, hosts)
-        runs["written into files"] = [_do("exchange", str(one))]
-        files = [str(path) for path in (one / OUT).glob(f"*{SUFFIX}")]
-        size = sum(Path(file).stat().st_size for file in files)
-        for number in range(REPEATS):
-            copy = shutil.copytree(two, Path(folder, f"copy-{number}"))
-            runs.setdefault("merged", []).append(_do("merge", str(copy), *files))
-            runs.setdefault("the same files once more", []).append(_do("merge", str(copy), *files))
-            shutil.rmtree(copy)
-    table = report.table(
-        f"{pages:,} URLs on {hosts:,} hosts, {len(files)} files, {size / 1e6:.1f} MB",
-        *("what", "s of CPU, median", "us a URL", "all runs", "seconds"),
-    )
-    for what, found in runs.items():
-        cpu, every = statistics.median(cpu for cpu, _ in found), " ".join(f"{cpu:.1f}" for cpu, _ in found)
-        seconds = statistics.median(seconds for _, seconds in found)
-        table.add(what, f"{cpu:.1f}", f"{1e6 * cpu / pages:.1f}", every, f"{seconds:.1f}")
-    return report
-
-
-def _do(*words: str) -> tuple[float, float]:
-    """Run a command; its seconds of CPU and by the clock."""
-    command, environment = processes.command("gossamer", *words), processes.environment()
-    began, before = time.monotonic(), cpu_of_children()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise UsageError(f"gossamer {words[0]} ended with status {done.returncode}: {done.stderr.strip()}")
-    return cpu_of_children() - before, time.monotonic() - began
-
-
-def _owe(one: Path, two: Path, urls: int, hosts: int) -> None:
-    """Make two agents that have fetched nothing; the first one owes the second so many URLs, of hosts that take turns."""
-    ring = RingDesignation(RingSheet(members=(_ONE, _TWO)))
-    seeds = {ring.owner(host): f"http://{host}/" for host in (f"seed{number}.example" for number in range(50))}
-    quiet = ["--exchange", "files", "--contact", "me@example.org", "--quiet"]
-    _do("crawl", seeds[_TWO], *quiet, "--agents", "2", "--agent", "1", "-o", str(one))
-    _do("crawl", seeds[_ONE], *quiet, "--agent", "2", "--exchange-key", str(one / EXCHANGE_KEY), "-o", str(two))
-    names = list(islice((f"www.h{n}.example" for n in count() if ring.owner(f"www.h{n}.example") == _TWO), hosts))
-
-    def tasks() -> Iterator[Task]:
-        for number in range(urls):
-            host, page = names[number % hosts], number // OF_PAGE
-            source = f"http://www.s{page % 997}.example/from/{page}.html"
-            yield Task(f"http://{host}/articles/page-{number}.html", host, 3, source, "a href")
-
-    async def given() -> None:
-        left = tasks()
-        async with at_rest(one, print) as (_, intake):
-            while part := list(islice(left, _AT_ONCE)):
-                await intake.receive(part)
-
-    asyncio.run(given())
 
 
 #: Pages of a simulated web, and pages of one of its hosts.

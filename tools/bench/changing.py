@@ -22,7 +22,6 @@ from gossamer.frontier.contract import LEVELS
 from gossamer.recrawl.ledger import RevisitLedger
 from gossamer.recrawl.policies import GreedyPolicy, RevisitSheet
 from gossamer.recrawl.schedule import RevisitSchedule, weight_of
-from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.values.instants import ChangeHint
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
@@ -162,16 +161,6 @@ def _groups(several: Iterable[T]) -> Iterator[list[T]]:
         yield some
 
 
-def scheduled(store: RocksLedger, clock: SystemClock, sheet: RevisitSheet) -> RevisitLedger:
-    """A ledger in front of a store, by which its pages are visited again as with `--recrawl adaptive`."""
-    schedule, ledger = RevisitSchedule(sheet), RevisitLedger()
-    schedule.policy = GreedyPolicy()
-    schedule.ledger = schedule.store = store
-    schedule.open()
-    ledger.behind, ledger.revisits, ledger.clock = store, schedule, clock
-    return ledger
-
-
 class FreshnessFigures(msgspec.Struct, frozen=True):
     """The figures of a simulated crawl."""
 
@@ -197,14 +186,19 @@ class _SteppedClock(SystemClock):
 
 
 class _Crawl:
-    """A ledger with a schedule; one page is fetched in no time, as it is then."""
+    """A ledger with a schedule, as `--recrawl adaptive` has them; one page is fetched in no time, as it is then."""
 
     def __init__(self, folder: str, pages: ChangingPages, mean_interval: float) -> None:
         self._pages = pages
         self.store, self._queues = opened(folder)
         sheet = RevisitSheet(rate=1.0, mean_interval=mean_interval, weighs=True, min_interval=60.0)
-        self._ledger = scheduled(self.store, _SteppedClock(pages), sheet)
-        self.schedule = self._ledger.revisits
+        self.schedule = schedule = RevisitSchedule(sheet)
+        schedule.policy = GreedyPolicy()
+        schedule.ledger = schedule.store = self.store
+        schedule.open()
+        self._ledger = RevisitLedger()
+        self._ledger.behind, self._ledger.revisits = self.store, schedule
+        self._ledger.clock = _SteppedClock(pages)
         self.visited = 0
 
     def seed(self, pages: NDArray[np.int64]) -> None:

@@ -1,43 +1,221 @@
 """The cost of dividing a crawl, for 1 to 64 agents: exchange, coverage, overlap and quality, as Cho and Garcia-Molina
-measured them; and the cost of saying which agent a URL goes to.
+measured them.
 
 By simulation, on one synthetic web, with the designation of a crawl (J. Cho, H. Garcia-Molina, "Parallel crawlers", WWW
-2002; Hunyadi 2007, sections 2.4 and 5.3.1). No page is fetched, and every draw comes of a fixed seed: two runs give the same
-figures, but for microseconds.
-
-*marshal*: the marshaler between two connectors, with its providers, and a whole master, by the URL.
+2002; Hunyadi 2007, sections 2.4 and 5.3.1): each agent fetches one page in turn. Pages and URLs are only counted, and every draw
+comes of a fixed seed: two runs give the same figures, but for microseconds.
 """
 
-import asyncio
-import statistics
-import tempfile
+import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import lru_cache
+from itertools import count
 
+import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
-from gossamer.agents.designations import DesignationSheet, KeptDesignations, LeastLoaded, SharedDesignations
-from gossamer.agents.mail import MassCommunicator, MassMail, MassMailSheet
-from gossamer.agents.marshaler import GivenHostNames, Marshal, RecentUrlTable
-from gossamer.agents.url_exchange import BATCH
+from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.bench.harness import Spent, pages_option
 from gossamer.bench.report import BenchReport
-from gossamer.engine.ends import In, Out
-from gossamer.engine.errors import EndOfItems
-from gossamer.engine.gate import Receipt, current
-from gossamer.engine.local import LocalConnector
-from gossamer.engine.runner import Runner
-from gossamer.parsing.filters import ConstraintFilter, ConstraintSheet
-from gossamer.storage.mailbox.shared_state import CrawlSharedState, SharedStateSheet
+from gossamer.query.ranking import pagerank
 from gossamer.storage.seen.memory import SaturatingTable, SecondChance
 from gossamer.storage.seen.runs import Recent
-from gossamer.values.agents import Designated, agent_name
+from gossamer.values.agents import agent_name
 from gossamer.values.hosts import Division
-from gossamer.values.task import Task
-from gossamer.values.url import host_of
-from tools.bench.dividing import DividedWeb, ExchangeMode, SimulatedCrawl, crawl, owners, quality
-from tools.bench.ledger import opened
+
+#: Links of a page on average, and the share that leads to another host: Cho and Garcia-Molina (2002) counted about 10 % of 40
+#: million pages.
+LINKS, EXTERNAL = 10, 0.1
+
+#: Hosts of one registered domain.
+SHARING = 2
+
+#: The share of links that the k-th most popular page has falls as k to the power of 1/POPULAR - 1: then the number of pages with n
+#: links falls as n to the power of -2.2. Broder and others (WWW9, 2000, "Graph structure in the Web") counted -2.1.
+POPULAR = 6
+
+#: Pages of a host that each page leads to in the host's tree, so that all can be reached from its first page.
+CHILDREN = 5
+
+
+class DividedWeb:
+    """Pages on hosts, most of whose links stay on their host; a few pages are linked far more often than others."""
+
+    def __init__(self, pages: int, hosts: int, seed: int) -> None:
+        """A web of so many pages. The size of the n-th host falls as one over the square root of n."""
+        draw = np.random.default_rng(seed)
+        weights = np.arange(1, hosts + 1) ** -0.5
+        ends = np.round(np.cumsum(weights) / weights.sum() * pages).astype(np.int64)
+        starts = np.concatenate(([0], ends[:-1]))
+        self.host_of = np.repeat(np.arange(hosts), ends - starts)
+        self.hosts = [f"h{number}.site{number // SHARING}.example" for number in draw.permutation(hosts)]
+        degrees = draw.integers(1, 2 * LINKS, pages)
+        sources = np.repeat(np.arange(pages), degrees)
+        # Low numbers of a host, and of a random order of all pages, are popular.
+        at = self.host_of[sources]
+        inner = starts[at] + ((ends - starts)[at] * draw.random(len(sources)) ** POPULAR).astype(np.int64)
+        outer = draw.permutation(pages)[(pages * draw.random(len(sources)) ** POPULAR).astype(np.int64)]
+        targets = np.where(draw.random(len(sources)) < EXTERNAL, outer, inner)
+        cuts = np.cumsum(degrees)[:-1]
+        self.links: list[list[int]] = [one.tolist() for one in np.split(targets, cuts)]
+        for page in range(pages):
+            first = int(starts[self.host_of[page]])
+            if page > first:
+                self.links[first + (page - first - 1) // CHILDREN].append(page)
+        self.links = [list(dict.fromkeys(all_of)) for all_of in self.links]
+        distinct = np.array([(page, to) for page, all_of in enumerate(self.links) for to in all_of], dtype=np.int32)
+        self.references = np.bincount(distinct[:, 1], minlength=pages).astype(np.float64)
+        self.ranks, _ = pagerank(distinct[:, 0], distinct[:, 1], pages)
+        self.seeds: list[int] = draw.choice(pages, size=min(64, pages), replace=False).tolist()
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    def url(self, page: int) -> str:
+        return f"http://{self.hosts[self.host_of[page]]}/{page}"
+
+
+@lru_cache(maxsize=64)
+def owners(web: DividedWeb, agents: int, by: Division | None) -> tuple[int, ...]:
+    """The agent of each page by the ring: its domain's, its host's, or, where `by` is None, that of its URL's hash."""
+    names = tuple(map(agent_name, range(agents)))
+    number = {name: at for at, name in enumerate(names)}
+    designation = RingDesignation(RingSheet(members=names, division=by or "host"))
+    if by is None:
+        # A label of its own for each URL: the ring hashes it as it hashes a host.
+        return tuple(number[designation.owner(f"u{page}-{web.hosts[web.host_of[page]]}")] for page in range(len(web)))
+    of_host = [number[designation.owner(host)] for host in web.hosts]
+    return tuple(of_host[host] for host in web.host_of)
+
+
+class ExchangeMode(Enum):
+    """The ways of an agent with a link to another agent's page (Cho and Garcia-Molina 2002, section 3)."""
+
+    FIREWALL = "firewall"
+    """It forgets the link."""
+    CROSS_OVER = "cross-over"
+    """It keeps the link, and fetches the page itself when it has nothing of its own."""
+    EXCHANGE = "exchange"
+    """It tells the other agent."""
+
+
+class SimulatedCrawl(msgspec.Struct):
+    """The figures of a simulated crawl."""
+
+    fetched: list[int] = []
+    """Pages in the order in which they were fetched; one that two agents fetch stands here twice."""
+    links_sent: int = 0
+    """Links that lead to another agent, each time that they are met."""
+    urls_sent: int = 0
+    """URLs told to another agent, each once by each agent that met them."""
+
+    @property
+    def overlap(self) -> float:
+        """Fetches too many for each page, (N - I) / I."""
+        unique = len(set(self.fetched))
+        return (len(self.fetched) - unique) / unique if unique else 0.0
+
+
+class _Agent:
+    """The knowledge of one agent: references that it has counted, pages that wait or are fetched, and links that it has to tell."""
+
+    def __init__(self, *, best_first: bool) -> None:
+        self._best_first = best_first
+        self._turns = count()
+        self._counts = Counter[int]()
+        self._fronts: tuple[list[tuple[int, int, int]], list[tuple[int, int, int]]] = ([], [])
+        """Own and foreign pages that wait: worth, turn, page."""
+        self._done: set[int] = set()
+        self.met: set[int] = set()
+        self.telling = Counter[int]()
+
+    def hear(self, page: int, references: int = 1, *, foreign: bool = False) -> None:
+        """So many links more lead to a page."""
+        known = self._counts[page]
+        self._counts[page] = known + references
+        if page not in self._done and (not known or self._best_first):
+            worth = -(known + references) if self._best_first else 0
+            heapq.heappush(self._fronts[foreign], (worth, next(self._turns), page))
+
+    def next(self) -> int | None:
+        """The page that comes next: our own first."""
+        for front in self._fronts:
+            while front:
+                page = heapq.heappop(front)[2]
+                if page not in self._done:
+                    self._done.add(page)
+                    return page
+        return None
+
+
+def crawl(
+    web: DividedWeb,
+    owner: Sequence[int],
+    mode: ExchangeMode,
+    *,
+    budget: int | None = None,
+    exchanges: int | None = None,
+    best_first: bool = False,
+    until: Callable[[SimulatedCrawl], bool] | None = None,
+) -> SimulatedCrawl:
+    """Crawl a web: each agent fetches a page in turn, by breadth or by the references that it knows of.
+
+    Args:
+        budget: pages after which the crawl ends; without it, it ends when nothing is left.
+        exchanges: tell the others so many times, at equal distances of the budget; None tells them at once.
+        until: also end when this holds of the crawl; asked after each round.
+    """
+    told = SimulatedCrawl()
+    agents = [_Agent(best_first=best_first) for _ in range(max(owner) + 1)]
+    for page in web.seeds:
+        agents[owner[page]].hear(page)
+    rounds = -(-budget // len(agents)) if budget else 0
+    moments = {rounds * number // (exchanges + 1) for number in range(1, exchanges + 1)} if exchanges else set[int]()
+    at = 0
+    while not rounds or at < rounds:
+        if at in moments:
+            for agent in agents:
+                telling, agent.telling = agent.telling, Counter[int]()
+                for page, references in telling.items():
+                    agents[owner[page]].hear(page, references)
+        at += 1
+        left = budget - len(told.fetched) if budget else len(agents)
+        turns = [(number, agent.next()) for number, agent in enumerate(agents[:left])]
+        for number, taken in turns:
+            if taken is not None:
+                told.fetched.append(taken)
+                for page in web.links[taken]:
+                    _follow(page, agents[number], agents[owner[page]], mode, told, at_once=exchanges is None)
+        is_dry = all(taken is None for _, taken in turns)
+        if (is_dry and at > max(moments, default=0)) or (until is not None and until(told)):
+            break
+    return told
+
+
+def _follow(
+    page: int, agent: _Agent, owner: _Agent, mode: ExchangeMode, told: SimulatedCrawl, *, at_once: bool
+) -> None:
+    """Treat a link of an agent to a page of an owner."""
+    if owner is agent or mode is ExchangeMode.CROSS_OVER:
+        agent.hear(page, foreign=owner is not agent)
+    elif mode is ExchangeMode.EXCHANGE:
+        told.links_sent += 1
+        told.urls_sent += page not in agent.met
+        agent.met.add(page)
+        if at_once:
+            owner.hear(page)
+        else:
+            agent.telling[page] += 1
+
+
+def quality(fetched: Sequence[int], importance: NDArray[np.float64], budget: int) -> float:
+    """The share of the best pages, as many as the budget has, that a crawl has fetched (Hunyadi 2007, formula 2.1)."""
+    best = np.argsort(-importance, kind="stable")[:budget].tolist()
+    return len(set(best).intersection(fetched)) / budget
+
 
 #: Pages and hosts of the web. Ten links a page: four hundred thousand links for each crawl.
 PAGES, HOSTS = 40_000, 2_000
@@ -214,139 +392,3 @@ def _tables(report: BenchReport, references: int) -> None:
         with Spent() as spent:
             shares.append(saved(filled(kind(TABLES[-1])), load))
         table.add(name, *(f"{share:.1%}" for share in shares), f"{spent.cpu / references * 1e6:.2f}")
-
-
-#: URLs of one measurement, and how often each is repeated; the median is told.
-MARSHALED, REPEATS = 300_000, 3
-
-#: Hosts of URLs that come once: more than a batch has, fewer than are remembered.
-NAMES = 9_973
-
-#: Items between two connectors, as on the way from an agent (:mod:`gossamer.agents.wiring`).
-CAPACITY = 4_096
-
-#: URLs of one domain in the load of new domains: a page of a new site is found with some of its own.
-OF_ONE_DOMAIN = 10
-
-#: Agents that URLs go to.
-MEMBERS = tuple(agent_name(number) for number in range(8))
-
-
-def marshal(urls: int = MARSHALED, repeats: int = REPEATS) -> BenchReport:
-    """Measure so many URLs so often, and make the report."""
-    report = BenchReport("marshal")
-    table = report.table(
-        f"Marshaling {urls:,} URLs to {len(MEMBERS)} agents, median of {repeats} runs of processor time",
-        *("load", "us a URL", "URLs/s on one core", "held back", "domains"),
-    )
-    whole = report.table(
-        f"A master with {len(MEMBERS)} agents, without the links between processes, median of {repeats} runs of processor time",
-        *("load", "us a URL", "URLs/s on one core"),
-    )
-    for name, load in loads(urls).items():
-        runs = [asyncio.run(_marshaled(load)) for _ in range(repeats)]
-        _, passed, domains = runs[0]
-        times = (
-            statistics.median(seconds for seconds, _, _ in runs),
-            statistics.median(asyncio.run(_mastered(load)) for _ in range(repeats)),
-        )
-        marshaled, mastered = ((f"{one / len(load) * 1e6:.2f}", f"{len(load) / one:,.0f}") for one in times)
-        table.add(name, *marshaled, f"{1 - passed / len(load):.1%}", f"{domains:,}")
-        whole.add(name, *mastered)
-    return report
-
-
-def loads(urls: int) -> dict[str, list[Task]]:
-    """The loads that are measured, by name."""
-    numbers = range(urls)
-    made: dict[str, Iterable[str]] = {
-        "links by Zipf's law": zipf(urls, urls, 1.0, seed=1),
-        "each URL once": (f"http://www.h{n % NAMES}.example/{n}/page.html" for n in numbers),
-        "a new domain in ten URLs": (f"http://www.h{n // OF_ONE_DOMAIN}.example/{n}/page.html" for n in numbers),
-        "each with a port": (f"http://www.h{n % NAMES}.example:8080/{n}/page.html" for n in numbers),
-    }
-    return {
-        name: [Task(url, host_of(url), 1 + at % 3, "http://a.example/", "a href") for at, url in enumerate(some)]
-        for name, some in made.items()
-    }
-
-
-async def _marshaled(load: Sequence[Task]) -> tuple[float, int, int]:
-    """Seconds of processor time, the URLs that were passed on, and domains that were given away."""
-    passed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        ledger, _ = opened(folder)
-        marshal = _marshal()
-        table = marshal.designations = KeptDesignations(DesignationSheet(members=MEMBERS))
-        table.ledger, table.policy = ledger, LeastLoaded()
-        await table.start()
-        inbox, outbox = LocalConnector("inbox", Task, CAPACITY), LocalConnector("outbox", Designated, CAPACITY)
-        marshal.bind({"inbox": In("inbox", inbox)}, {"outbox": Out("outbox", outbox)})
-        taking = In("outbox", outbox)
-
-        async def take() -> None:
-            nonlocal passed
-            with suppress(EndOfItems):
-                while True:
-                    passed += len(await taking.receive_many(CAPACITY))
-
-        with Spent() as spent:
-            work = [asyncio.create_task(Runner(marshal).run()), asyncio.create_task(take())]
-            feed = Out("inbox", inbox)
-            for at in range(0, len(load), CAPACITY):
-                await feed.send_many(load[at : at + CAPACITY])
-            feed.close()
-            await asyncio.gather(*work)
-        domains = int(table.metrics.counters["given"])
-        ledger.close()
-    return spent.cpu, passed, domains
-
-
-async def _mastered(load: Sequence[Task]) -> float:
-    """Seconds of processor time of a whole master, until all that it passes on has been delivered."""
-    with tempfile.TemporaryDirectory() as folder:
-        shared = CrawlSharedState(SharedStateSheet(directory=folder))
-        await shared.start()
-        marshal, communicator = _marshal(), MassCommunicator()
-        table = marshal.designations = SharedDesignations(DesignationSheet(members=MEMBERS))
-        table.shared, table.policy = shared, LeastLoaded()
-        await table.start()
-        mail = communicator.mail = MassMail(MassMailSheet(agents=MEMBERS))
-        mail.shared, mail.designations = shared, table
-        await mail.start()
-        inbox, designated = LocalConnector("inbox", Task, CAPACITY), LocalConnector("designated", Designated, CAPACITY)
-        marshal.bind({"inbox": In("inbox", inbox)}, {"outbox": Out("outbox", designated)})
-        communicator.bind({"inbox": In("inbox", designated)}, {})
-
-        async def send(agent: str) -> None:
-            while True:
-                mail.delivered(await mail.take(agent, BATCH))
-
-        senders = [asyncio.create_task(send(agent)) for agent in MEMBERS]
-        with Spent() as spent:
-            work = [asyncio.create_task(Runner(one).run()) for one in (marshal, communicator)]
-            feed = Out("inbox", inbox)
-            for at in range(0, len(load), CAPACITY):
-                # As a frame from an agent: a receipt holds until all that it causes is safe.
-                receipt = Receipt(lambda: None)
-                token = current.set(receipt)
-                await feed.send_many(load[at : at + CAPACITY])
-                current.reset(token)
-                receipt.release()
-            feed.close()
-            await asyncio.gather(*work)
-            while not mail.is_empty:
-                await asyncio.sleep(0)
-        for sender in senders:
-            sender.cancel()
-        await asyncio.gather(*senders, return_exceptions=True)
-        await mail.stop()
-        await shared.stop()
-    return spent.cpu
-
-
-def _marshal() -> Marshal:
-    marshal = Marshal()
-    marshal.recent, marshal.hosts = RecentUrlTable(), GivenHostNames()
-    marshal.constraints = ConstraintFilter(ConstraintSheet(never=("hu.*",)))
-    return marshal

@@ -1,5 +1,5 @@
 """How fresh a crawl keeps pages that change: the policy, estimator and schedule of a real crawl, in a ledger, on a simulated
-clock; and what it costs to know pages and to come back to them.
+clock.
 
 Months of a web go by in minutes: pages change with rates drawn from a gamma distribution of shape 0.5, and are important by
 levels. The budget is told as visits for each mean change. Counted is importance-weighted freshness, after five visits a
@@ -8,33 +8,20 @@ rule says how long each page waits; how many visits that makes is its own affair
 ways of that are measured: its waits are stretched, all by the same factor (:func:`by_scaled_waits`), or pages are visited in
 the order in which they are due, as many as there may be (:func:`in_due_order`). Each case has a process of its own, as many
 at once as there are processors.
-
-*revisits*: a crawl with `--recrawl adaptive` beside one without, and known pages on hosts of a thousand pages. Each is
-visited once, with and without a schedule; then time passes until the schedule has looked at many of them: CPU for a
-visit that leaves a time and for a page whose time has come, memory and disk for each known page. Every measurement has
-a process of its own: memory that another one took would count.
 """
 
 import heapq
 import os
-import random
-import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from gossamer.bench.harness import Spent, apart, by_turns, crawled, middle, pages_option
+from gossamer.bench.harness import Spent, apart, pages_option
 from gossamer.bench.report import BenchReport
-from gossamer.engine import processes
-from gossamer.engine.unit import SystemClock
 from gossamer.frontier.contract import Outlook, RevisitPolicy
-from gossamer.recrawl.ledger import RevisitLedger
-from gossamer.recrawl.policies import GreedyPolicy, NutchAdaptive, RevisitSheet, StormCrawlerAdaptive
-from gossamer.values.outcome import Outcome
+from gossamer.recrawl.policies import GreedyPolicy, NutchAdaptive, StormCrawlerAdaptive
 from gossamer.values.page_history import (
     Belief,
     Evidence,
@@ -46,18 +33,14 @@ from gossamer.values.page_history import (
     learnt,
     prior_of,
 )
-from gossamer.values.task import Task
-from gossamer.values.visit import Location, Response, Visit
 from tools.bench.changing import (
     WARM_UP,
     ChangingPages,
     FreshnessFigures,
     WebOfChanges,
     best_freshness,
-    scheduled,
     simulated,
 )
-from tools.bench.ledger import opened
 
 #: Visits that a rule makes of each page before its waits are taken, and those that are taken.
 _SETTLING, _TAKEN = 30, 20
@@ -258,124 +241,4 @@ def run(pages: int = 20_000) -> BenchReport:
     cost.add("a decision of the policy", f"{spent.cpu / _DECISIONS * 1e6:.1f} us")
     evidence = learnt(Belief(1.0, 1e5), Evidence(), 1e5, is_changed=True)
     cost.add("evidence of a page in the ledger", f"{len(msgspec.msgpack.encode(evidence)) - 1} bytes")
-    return report
-
-
-#: Known pages at the small and the large end.
-SIZES = (100_000, 1_000_000)
-
-#: Pages that each crawl fetches, some ten seconds; pages and hosts of the web.
-CRAWLED, WEB, HOSTS = 10_000, 15_000, 100
-
-#: Pages of one host, and of one commit.
-HOST, GROUP = 1_000, 32
-
-#: Pages that the schedule looks at in one measurement, and steps of time at most: a hundred days.
-DECIDED, LONGEST = 50_000, 10_000
-
-_DAY = 86_400.0
-_AT = Location("warc/gossamer-20261121000000-00000.warc.gz", 1_000, 500)
-
-
-class _CountingPolicy(GreedyPolicy):
-    """The policy of `--recrawl adaptive`, which counts how often it is asked."""
-
-    asked = 0
-
-    def interval(self, page: KnownPage, outlook: Outlook) -> float:
-        self.asked += 1
-        return super().interval(page, outlook)
-
-
-class _Clock(SystemClock):
-    """Stands where it is put."""
-
-    at = 1e9
-
-    def steady(self) -> float:
-        return self.at
-
-
-def measured(size: int, is_scheduled: bool) -> list[str]:
-    """Microseconds of CPU for a visit that is kept, MB at the end, bytes on the disk for a page; then those of :func:`_woken`."""
-    chance, hosts, spent = random.Random(1), max(size // HOST, 1), 0.0
-    with tempfile.TemporaryDirectory() as folder:
-        clock = _Clock()
-        store, queues = opened(folder)
-        sheet = RevisitSheet(rate=1.0, mean_interval=_DAY, min_interval=60.0)
-        into = scheduled(store, clock, sheet) if is_scheduled else store
-        for first in range(0, size, GROUP):
-            visits = []
-            for number in range(
-                first, min(first + GROUP, size)
-            ):  # the pages of some hosts in turn, as a crawl commits them
-                host = f"www.site-{number % hosts}.example"
-                task = Task(
-                    f"https://{host}/section/page-{number // hosts}.html", host, 3, f"https://{host}/", "a href"
-                )
-                response = Response(Outcome.OK, 200, body=b"x", started=1e9, headers=(("etag", f'"{number:x}"'),))
-                digest, simhash = f"{chance.getrandbits(160):040x}", chance.getrandbits(64)
-                visits.append(Visit(task, response, digest=digest, mime="text/html", simhash=simhash))
-            with store.group() as group:
-                group.offer([visit.url for visit in visits])
-                group.push(visit.task for visit in visits)
-            for state in queues.admit(clock.at):
-                while queues.pop(state.host):
-                    pass
-            began = time.process_time()
-            with into.group() as group:
-                kept = sum(group.visited(visit, _AT) for visit in visits)
-            spent += time.process_time() - began
-            assert kept == len(visits), "a visit that no task waits for is not kept"
-        words = [f"{spent / size * 1e6:.1f}", f"{processes.resident() / 1e6:.0f}", f"{store.size() / size:.0f}"]
-        if isinstance(into, RevisitLedger):
-            words += _woken(into, clock, size)
-        store.close()
-    return words
-
-
-def _woken(ledger: RevisitLedger, clock: _Clock, size: int) -> list[str]:
-    """Time passes until many pages have been looked at: microseconds for each, the share of them that was queued, MB after that."""
-    schedule, policy = ledger.revisits, _CountingPolicy()
-    schedule.policy = policy
-    woken, began = 0, time.process_time()
-    for _ in range(LONGEST):
-        clock.at += _DAY / 100
-        woken += schedule.wake(clock.at, 0)
-        if policy.asked >= min(DECIDED, size):
-            break
-    spent = time.process_time() - began
-    asked = max(policy.asked, 1)
-    return [f"{spent / asked * 1e6:.1f}", f"{woken / asked:.0%}", f"{processes.resident() / 1e6:.0f}"]
-
-
-@pages_option(SIZES[-1], "Know this many pages at the most.")
-def revisits(pages: int = SIZES[-1], repeats: int = 5) -> BenchReport:
-    """Measure crawls with and without a schedule, then known pages, few and so many."""
-    report = BenchReport("revisits")
-    # A crawl that comes back never ends by itself.
-    limit = ["--max-pages", str(CRAWLED)]
-    kinds = {"without": limit, "--recrawl adaptive": [*limit, "--recrawl", "adaptive"]}
-    runs = by_turns({name: partial(crawled, WEB, HOSTS, [options]) for name, options in kinds.items()}, repeats)
-    title = f"A crawl of {CRAWLED:,} new pages on {HOSTS} hosts, median of {repeats} runs"
-    table = report.table(title, "what", "pages/s", "ms of CPU a page", "pace beside one without")
-    for name, of in runs.items():
-        pace, cpu = middle(of, "pace"), middle(of, "cpu_each")
-        table.add(name, f"{pace:,.0f}", f"{cpu:.3f}", f"{pace / middle(runs['without'], 'pace'):.0%}")
-    table = report.table(
-        "Known pages: CPU for a visit that is kept, memory of the process, disk; then their time comes",
-        *(
-            "pages",
-            "us a visit without a schedule",
-            "with one",
-            "MB without",
-            "MB with",
-            "bytes a page without",
-            "with",
-        ),
-        *("us a page whose time has come", "of them queued", "MB after"),
-    )
-    for size in sorted({min(SIZES[0], pages), pages}):
-        plain, ours = (apart("tools.bench.freshness:measured", size, is_scheduled) for is_scheduled in (False, True))
-        table.add(f"{size:,}", plain[0], ours[0], plain[1], ours[1], plain[2], ours[2], *ours[3:])
     return report

@@ -13,7 +13,6 @@ to the last row, with the process that answers it.
 
 import asyncio
 import gc
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,7 +23,6 @@ import msgspec
 import pyoxigraph as oxigraph
 
 from gossamer.bench.harness import Spent, pages_option
-from gossamer.bench.peers import environment
 from gossamer.bench.report import BenchReport
 from gossamer.documents.document import Document
 from gossamer.engine.files import scratch
@@ -41,7 +39,6 @@ from gossamer.rdf.store.store import TripleStore
 from gossamer.rdf.terms import STRING, TYPE
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.storage.tables.places import CRAWL_FILE, TABLES
-from gossamer.values.errors import UsageError
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Response, Triple, Visit
@@ -281,12 +278,8 @@ PAGE_KINDS = {
 }
 
 
-def _product_page(head: str, body: str) -> str:
-    return f"<!doctype html><html><head><title>t</title>{head}</head><body>{body}</body></html>"
-
-
 def _document(head: str, body: str) -> Document:
-    page = _product_page(head, body).encode()
+    page = f"<!doctype html><html><head><title>t</title>{head}</head><body>{body}</body></html>".encode()
     response = Response(Outcome.OK, headers=(("content-type", "text/html; charset=utf-8"),), body=page)
     document = Document(Visit(Task("http://a.example/p", "a.example"), response, mime="text/html"))
     for known in ("skim", "base", "trouble"):  # a crawl has them anyway
@@ -309,41 +302,9 @@ def _microseconds(kind: str, ask: Callable[[Document], object]) -> str:
     return f"{sorted(times)[READ // 2] / 1000:,.0f}"
 
 
-#: Peer -> what it needs, and which pages it reads, by what it calls them.
-_PEERS = {
-    "pyRdfa3": (("pyRdfa3", "html5lib", "rdflib<7"), {"RDFa, 50 triples": "rdfa"}),
-    "extruct": (
-        ("extruct",),
-        {"RDFa, 50 triples": "rdfa", "JSON-LD, a product": "json-ld", "microdata, a product": "microdata"},
-    ),
-}
-
-
-def _add_peers(report: BenchReport) -> None:
-    """The same pages, read by others in environments of their own; a peer that cannot be set up is named."""
-    table = report.table("The same pages by peers", "peer", "page", "found", "CPU ms")
-    for name, (packages, kinds) in _PEERS.items():
-        try:
-            python = environment(f"structured-{name}", *packages)
-        except UsageError as error:
-            table.add(name, str(error), "", "")
-            continue
-        script = str(Path(__file__).with_name("structured_peer.py"))
-        for kind, syntax in kinds.items():
-            command = [str(python), "-I", script, name, syntax]
-            done = subprocess.run(
-                command, input=_product_page(*PAGE_KINDS[kind]), check=False, capture_output=True, text=True
-            )
-            if done.returncode:
-                table.add(name, kind, done.stderr.strip().rpartition("\n")[2], "")
-                continue
-            figures = msgspec.json.decode(done.stdout)
-            table.add(name, kind, figures["found"], f"{figures['ms']:.1f}")
-
-
 @pages_option(STORED, "Let the store take this many pages of 50 triples.")
 def about_structured_data(pages: int = STORED) -> BenchReport:
-    """Measure each kind of page, the same by peers, and the store."""
+    """Measure each kind of page, and the store."""
     report = BenchReport("structured-data")
     table = report.table(
         f"CPU time of a page, median of {READ}; the tree is built within it where one is needed",
@@ -353,6 +314,5 @@ def about_structured_data(pages: int = STORED) -> BenchReport:
         document = _document(*parts)
         figures = f"{len(document.content):,}", len(structured_data(document).triples)
         table.add(kind, *figures, _microseconds(kind, sign_of), _microseconds(kind, structured_data))
-    _add_peers(report)
     _stored(report, pages)
     return report

@@ -1,6 +1,6 @@
 """The cost of rendering a page: one of a megabyte with thirty requisites, answered from memory, in a tab that is kept for
 its host and in a new one for each page; and one that waits for ten seconds of its own time. Besides, the memory of a pool of four
-places over thousands of pages, and what `--render auto` costs where no page needs a browser.
+places over thousands of pages.
 
 Times of processors are those of this process and of all processes of the browser.
 """
@@ -8,30 +8,16 @@ Times of processors are those of this process and of all processes of the browse
 import asyncio
 import contextlib
 import os
-import statistics
-import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
-from functools import partial
 from pathlib import Path
 
-from gossamer.bench.harness import (
-    AT_ONCE,
-    BenchedCrawl,
-    by_turns,
-    measured,
-    nginx,
-    pages_option,
-    repeats_option,
-    site_option,
-)
-from gossamer.bench.peers import PER_HOST, folders, times
+from gossamer.bench.harness import pages_option
 from gossamer.bench.report import BenchReport, FigureTable
 from gossamer.browser.chromium import program
 from gossamer.browser.rendering import FetchedPage, Want, WantedAnswer
 from gossamer.browser.tabs import Tabs
 from gossamer.engine import processes
-from gossamer.query.database import Database
 
 #: Requisites of the page: scripts, style sheets and pictures, with their bytes.
 SCRIPTS, SHEETS, PICTURES = 5, 2, 23
@@ -202,34 +188,3 @@ def pool(pages: int) -> BenchReport:
     )
     asyncio.run(_pool(pages, table))
     return report
-
-
-@site_option
-@repeats_option
-@pages_option(2_000, "Make a site of this many pages, where none is named.")
-def documents(sites: Sequence[Path] = (), repeats: int = 7, pages: int = 2_000) -> BenchReport:
-    """Crawl documents with `--render auto` and without, in turn."""
-    report = BenchReport("render-documents")
-    title = "A crawl of documents with --render auto beside the same without"
-    table = report.table(title, "site", "pages", "CPU, times", "pages rendered")
-    with folders(sites, pages) as roots:
-        for root in roots:
-            with nginx(root) as port:
-                seed = f"http://127.0.0.1:{port}/index.html"
-                kinds = {"plain": partial(_crawled, seed), "auto": partial(_crawled, seed, "--render", "auto")}
-                runs = by_turns(kinds, repeats)
-            plain, auto = ([run for run, _ in runs[kind]] for kind in kinds)
-            counted = int(statistics.median(run.pages for run in auto))
-            table.add(root.name, counted, f"{times(plain, auto):.3f}", sum(count for _, count in runs["auto"]))
-    return report
-
-
-def _crawled(seed: str, *more: str) -> tuple[BenchedCrawl, int]:
-    """A crawl, and how many of its pages a browser was to show."""
-    with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder:
-        command = processes.command("gossamer", "crawl", seed, "--json", "--quiet", "--per-host", str(PER_HOST))
-        command += [*AT_ONCE, *more, "-o", f"{folder}/crawl"]
-        run = measured(command, Path(folder), processes.environment())
-        with Database(Path(folder) / "crawl") as tables:
-            [(count,)] = tables.ask("SELECT count(*) FROM pages WHERE render IS NOT NULL")
-        return run, int(count)

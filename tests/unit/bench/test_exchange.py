@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from gossamer.values.hosts import registered_domain
-from tools.bench.dividing import DividedWeb, ExchangeMode, crawl, owners, quality
-from tools.bench.exchange import KINDS, filled, run, saved, zipf
+from tools.bench.exchange import KINDS, DividedWeb, ExchangeMode, crawl, filled, owners, quality, run, saved, zipf
 
 
 @cache
