@@ -8,7 +8,7 @@ import socket
 import subprocess
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import pytest
 from gossamer.sinks.drivers import connect_sink
 from gossamer.sinks.mapping import SinkSpec
 from gossamer.storage.archive.warc import WarcArchive, WarcSheet
+from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.tables.log import TableLog, TableLogSheet
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.storage import visit
@@ -32,11 +33,19 @@ class Kept:
         sheet = {"directory": str(directory), "agent": agent, "tables": ("pages", "links", "items"), **values}
         self.rows = TableLog(msgspec.convert(sheet, TableLogSheet))
         self.archive = WarcArchive(WarcSheet(directory=str(directory), agent=agent))
+        self._ledger = LedgerSheet(directory=str(directory), agent=agent)
         (directory / "crawl.toml").touch()
 
     def commit(self, *visits: Visit) -> None:
         """One group."""
         self.rows.append(visits, self.archive.append(visits))
+
+    def add(self, table: str, rows: Sequence[msgspec.Struct]) -> None:
+        """Rows of no visit, in a group of their own."""
+        ledger = RocksLedger(self._ledger)
+        ledger.open()
+        self.rows.add(table, rows, ledger)
+        ledger.close()
 
 
 def make_page(number: int, body: bytes = b"", **changes: Any) -> Visit:

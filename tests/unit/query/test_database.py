@@ -62,7 +62,7 @@ def test_hosts_join_what_pages_show_with_the_newest_note(kept: Open, page: Make)
     crawl = kept()
     crawl.commit(page(1), unanswered())
     early, late = "2026-03-01T12:00:00.000000Z", "2026-03-01T13:00:00.000000Z"
-    crawl.rows.add(
+    crawl.add(
         "host_notes",
         [
             HostRow(host="a.test", domain="a.test", at=late, robots_state="read", delay=2.0),
@@ -179,7 +179,7 @@ def test_the_first_document_of_all_agents_is_named_where_the_rows_of_their_agent
         page(6, b"<p>same", task=Task("http://a.test/6", "a.test", request=Requested("m", "POST"))),
     )
     for number, at in ((5, "2023-11-14 22:13:25"), (3, "2023-11-14 22:13:23"), (5, "2023-11-14 22:13:25")):
-        one.rows.add("copies", [CopyRow(digest=same.digest, url=f"http://a.test/{number}", met_at=at)])
+        one.add("copies", [CopyRow(digest=same.digest, url=f"http://a.test/{number}", met_at=at)])
     if ended:
         convert(one.directory, ended=True)
     with Database(one.directory) as database:

@@ -105,7 +105,7 @@ def listed(made: HostList) -> list[tuple[Any, ...]]:
 def commit(crawl: Any, *visits: Any, notes: list[HostRow] | None = None) -> None:
     """One group, and the word that it is kept."""
     crawl.commit(*visits)
-    crawl.rows.add("host_notes", notes or [])
+    crawl.add("host_notes", notes or [])
     crawl.rows.committed(crawl.rows.ends())
 
 

@@ -26,7 +26,7 @@ def test_samples_of_the_last_day_are_fine_and_older_ones_are_five_minutes_apart(
     kept: Callable[..., Any], ended: bool
 ) -> None:
     crawl = kept()
-    crawl.rows.add(SAMPLES.name, rows())
+    crawl.add(SAMPLES.name, rows())
     if ended:
         convert(crawl.directory, ended=True)
     with Database(crawl.directory) as database:
@@ -38,7 +38,7 @@ def test_samples_of_the_last_day_are_fine_and_older_ones_are_five_minutes_apart(
 
 def test_a_file_of_samples_holds_no_row_that_nobody_is_shown(kept: Callable[..., Any]) -> None:
     crawl = kept()
-    crawl.rows.add(SAMPLES.name, rows())
+    crawl.add(SAMPLES.name, rows())
     convert(crawl.directory, ended=True)
     [made] = crawl.directory.glob("tables/samples/*.parquet")
     with Database(crawl.directory, only={"samples": [made]}) as database:
