@@ -20,7 +20,7 @@ NOT_OF_A_PLAIN_CRAWL = {
     "gossamer.analysis.reprocess",
     "gossamer.analysis.why", "gossamer.bench", "gossamer.engine.remote.connector", "gossamer.engine.remote.links",
     "gossamer.query.database", "gossamer.query.feeds",
-    "gossamer.analysis.following", "gossamer.search.index", "gossamer.query.item_files", "gossamer.simweb",
+    "gossamer.query.following", "gossamer.search.index", "gossamer.query.item_files", "gossamer.simweb",
     "gossamer.parsing.statistics", "gossamer.labs.diverse", "gossamer.labs.trie", "gossamer.storage.seen.sieve",
     "gossamer.testing", "gossamer.spiders.running", "gossamer.mobile.crawler", "gossamer.mobile.wiring",
     "gossamer.ray", "gossamer.recrawl.changes", "gossamer.labs.strategies", "gossamer.crawls.old_wirings",

@@ -103,20 +103,15 @@ def _name(url: str, mime: str) -> str:
     path, _, query = path_of(url).partition("?")
     parts = [_part(unquote(part)) for part in path.split("/")[1:-1] if part]
     last = _part(unquote(path.rpartition("/")[2])) if path.rpartition("/")[2] else "index.html"
-    if query:
-        last = _with_ending(last, f"@{_cut(_clean(unquote(query)), _MAX_QUERY)}", mime)
+    if query:  # it is put before the extension that a browser needs
+        stem, dot, extension = last.rpartition(".")
+        has_one = dot and stem and f".{extension.lower()}" in EXTENSIONS.get(mime, ())
+        ending = f"@{_cut(_clean(unquote(query)), _MAX_QUERY)}"
+        last = f"{stem}{ending}.{extension}" if has_one else f"{last}{ending}"
     name = "/".join((folder, *parts, _extended(last, mime)))
     if len(name.encode()) <= MAX_NAME:
         return name
     return "/".join((folder, "long", _digest(url, 16) + _extended("", mime)))
-
-
-def _with_ending(last: str, ending: str, mime: str) -> str:
-    """Something put before the extension that a browser needs."""
-    stem, dot, extension = last.rpartition(".")
-    if dot and stem and f".{extension.lower()}" in EXTENSIONS.get(mime, ()):
-        return f"{stem}{ending}.{extension}"
-    return f"{last}{ending}"
 
 
 def _extended(last: str, mime: str) -> str:
@@ -191,9 +186,6 @@ WHERE outcome IN ('ok', 'truncated', 'not_modified')
 """
 
 _REDIRECTS = "SELECT source, target FROM links WHERE starts_with(relation, 'redirect')"
-
-#: Bytes of a page or sheet beyond which it is written as it came: its tree would take a hundred times its size.
-_MOST_CHANGED = MAX_READ
 
 
 class Mirrored(msgspec.Struct, frozen=True):
@@ -297,14 +289,15 @@ class _Mirror:
 
     def _content(self, url: str, name: str, archived: Archived) -> Iterator[bytes]:
         source = archived.source
-        found = undone(source.headers, source.body, _MOST_CHANGED)
+        found = undone(source.headers, source.body, MAX_READ)
         body = found.data if found.is_readable else source.body
         mime = self._documents[url]
         if mime not in (*HTML_TYPES, "text/css"):
             return pieces(body)
         response = Response(Outcome.OK, status=200, headers=source.headers, body=body)
         document = Document(Visit(task=Task(url, ""), response=response, mime=mime))
-        if len(body) > _MOST_CHANGED or (mime in HTML_TYPES and document.trouble):
+        # A larger one is written as it came: its tree would take a hundred times its size.
+        if len(body) > MAX_READ or (mime in HTML_TYPES and document.trouble):
             self._unchanged += 1
             return pieces(body)
         if mime == "text/css":

@@ -231,22 +231,19 @@ class _Links:
         self._sheets, self._pictures = _MOST_ASKED[min(depth, len(_MOST_ASKED) - 1)]
 
     def change(self, href: str, relation: str) -> str:
-        if not self._may(relation):
-            return NOWHERE
-        target = self._targets.target(href, relation, url=self._url, base=self._base, charset=self._charset)
+        if relation in _SHEETS:
+            self._sheets -= 1
+            may = self._sheets >= 0
+        elif relation in _PICTURES:
+            self._pictures -= 1
+            may = self._pictures >= 0
+        else:
+            may = relation in _LINKS
+        target = may and self._targets.target(href, relation, url=self._url, base=self._base, charset=self._charset)
         if not target:
             return NOWHERE
         _, mark, fragment = href.partition("#")
         return f"{self._address(target, 0 if relation in _LINKS else self._depth + 1)}{mark}{fragment}"
-
-    def _may(self, relation: str) -> bool:
-        if relation in _SHEETS:
-            self._sheets -= 1
-            return self._sheets >= 0
-        if relation in _PICTURES:
-            self._pictures -= 1
-            return self._pictures >= 0
-        return relation in _LINKS
 
 
 def disarm(tree: Any) -> None:

@@ -273,18 +273,15 @@ def _take(wiring: Wiring, roles: Mapping[str, Any], taken: dict[str, ProviderPla
         for names in [bound] if isinstance(bound, str) else bound.values():
             for name in [names] if isinstance(names, str) else names:
                 if name in wiring.providers and name not in taken:
-                    taken[name] = _at_rest(wiring.providers[name])
-                    _take(wiring, taken[name].providers, taken)
-
-
-def _at_rest(plan: ProviderPlan) -> ProviderPlan:
-    """The stand-in for a provider while nothing is fetched and the ledger belongs to the crawl; most stand for themselves."""
-    if plan.use == "politeness":
-        return ProviderPlan(RULINGS)
-    if plan.use != "ledger-fingerprints":
-        return plan
-    capacity = min(FINGERPRINTS, int(plan.settings.get("capacity", FINGERPRINTS)))
-    return ProviderPlan("memory-fingerprints", settings={"capacity": capacity})
+                    # Nothing is fetched and the ledger belongs to the crawl, so that two have stand-ins.
+                    plan = wiring.providers[name]
+                    if plan.use == "politeness":
+                        plan = ProviderPlan(RULINGS)
+                    elif plan.use == "ledger-fingerprints":
+                        capacity = min(FINGERPRINTS, int(plan.settings.get("capacity", FINGERPRINTS)))
+                        plan = ProviderPlan("memory-fingerprints", settings={"capacity": capacity})
+                    taken[name] = plan
+                    _take(wiring, plan.providers, taken)
 
 
 def without_handlers(wiring: Wiring) -> Wiring:

@@ -9,6 +9,7 @@ import mmap
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -157,41 +158,30 @@ _CUT = "SELECT url FROM pages WHERE list_has_any(json_keys(rejected), ?) LIMIT 1
 _REDIRECTED = "SELECT target FROM links WHERE source = ? AND list_contains(?, relation) LIMIT 1"
 
 
-class Tables:
-    """Questions about links to the tables of a crawl; a context manager."""
+def links_to(database: Database, url: str) -> list[LeadingLink]:
+    """Links to a canonical URL, at most :data:`MOST_LINKS`, in the order of their pages."""
+    found = database.ask(_LEADING, (url, MOST_LINKS))
+    return [LeadingLink(page, relation, bool(nofollow)) for page, relation, nofollow in found]
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._database = Database(directory)
 
-    def __enter__(self) -> "Tables":
-        return self
+def cut_page(database: Database) -> str:
+    """A page of which a limit left links out; empty where there is none."""
+    return next((str(url) for (url,) in database.ask(_CUT, (list(CUTS_OF_PAGES),))), "")
 
-    def __exit__(self, *_: object) -> None:
-        self._database.__exit__()
 
-    def links_to(self, url: str) -> list[LeadingLink]:
-        """Links to a canonical URL, at most :data:`MOST_LINKS`, in the order of their pages."""
-        found = self._database.ask(_LEADING, (url, MOST_LINKS))
-        return [LeadingLink(page, relation, bool(nofollow)) for page, relation, nofollow in found]
-
-    def cut_page(self) -> str:
-        """A page of which a limit left links out; empty where there is none."""
-        return next((str(url) for (url,) in self._database.ask(_CUT, (list(CUTS_OF_PAGES),))), "")
-
-    def redirects_from(self, url: str, record: Location | None) -> list[str]:
-        """The targets of a URL that was answered with a redirect: each in turn, up to one that came before. A redirect to its
-        own URL is in no link table, but in the answer, which the archive keeps at `record`."""
-        chain = [url]
-        while len(chain) <= MOST_HOPS and chain[-1] not in chain[:-1]:
-            targets = self._database.ask(_REDIRECTED, (chain[-1], sorted(REDIRECTS)))
-            found = next((str(target) for (target,) in targets), "")
-            if not found and len(chain) == 1 and record is not None:
-                found = _location_of(self._directory, record, url)
-            if not found:
-                break
-            chain.append(found)
-        return chain[1:]
+def redirects_from(database: Database, directory: Path, url: str, record: Location | None) -> list[str]:
+    """The targets of a URL that was answered with a redirect: each in turn, up to one that came before. A redirect to its own
+    URL is in no link table, but in the answer, which the archive keeps at `record`."""
+    way = [url]
+    while len(way) <= MOST_HOPS and way[-1] not in way[:-1]:
+        targets = database.ask(_REDIRECTED, (way[-1], sorted(REDIRECTS)))
+        found = next((str(target) for (target,) in targets), "")
+        if not found and len(way) == 1 and record is not None:
+            found = _location_of(directory, record, url)
+        if not found:
+            break
+        way.append(found)
+    return way[1:]
 
 
 def _location_of(directory: Path, record: Location, url: str) -> str:
@@ -229,8 +219,7 @@ async def verdicts_of(graph: Graph, known: Known, links: Sequence[LeadingLink] =
     looked = _Looked()
     looked.known = known
     ledgers = {name: looked for name, node in graph.providers.items() if node.use == "ledger"}
-    names = (*judges.follow, *judges.schedule, *judges.fetch, *judges.robots)
-    units = providers_of(graph, names, ledgers)
+    units = providers_of(graph, tuple(chain.from_iterable(judges.values())), ledgers)
     for unit in units.values():
         await unit.start()
     try:
@@ -252,8 +241,8 @@ async def verdicts_of(graph: Graph, known: Known, links: Sequence[LeadingLink] =
             page = source or min(seeds, default=known.url)
             met = best or LeadingLink(page, task.relation, nofollow=False)
             found += _followed(judges, units, known.url, met, parent_depth(depth, relation))
-            found += _at_gate("schedule", judges.schedule, units, task)
-        found += _at_gate("fetch", judges.fetch, units, task)
+            found += _at_gate("schedule", judges, units, task)
+        found += _at_gate("fetch", judges, units, task)
         return Verdicts(
             filters=found,
             robots=_robots(judges, units, known),
@@ -266,27 +255,23 @@ async def verdicts_of(graph: Graph, known: Known, links: Sequence[LeadingLink] =
             await unit.stop()
 
 
-class _Judges(msgspec.Struct, frozen=True):
-    """Names of the providers that judge URLs."""
-
-    follow: list[str]
-    schedule: list[str]
-    fetch: list[str]
-    robots: list[str]
+#: Names of the providers that judge URLs, by `follow`, `schedule`, `fetch` (the gates of filters) and `robots`.
+_Judges = Mapping[str, Sequence[str]]
 
 
 def _judges(graph: Graph) -> _Judges:
-    found = _Judges([], [], [], [])
+    found: dict[str, list[str]] = {"follow": [], "schedule": [], "fetch": [], "robots": []}
     for node in graph.components.values():
         for role, bound in node.roles.items():
-            if issubclass(node.unit, Filtering) and role == "filters" and not isinstance(bound, str):
-                found.follow.extend(bound.get("follow", ()))
-            elif role == "task_gates" and not isinstance(bound, str):
-                found.schedule.extend(bound.get("schedule", ()))
-            elif issubclass(node.unit, Frontier) and role == "gates" and not isinstance(bound, str):
-                found.fetch.extend(bound.get("fetch", ()))
-            elif issubclass(node.unit, Frontier) and role == "robots" and isinstance(bound, str):
-                found.robots.append(bound)
+            if isinstance(bound, str):
+                if issubclass(node.unit, Frontier) and role == "robots":
+                    found["robots"].append(bound)
+            elif issubclass(node.unit, Filtering) and role == "filters":
+                found["follow"].extend(bound.get("follow", ()))
+            elif role == "task_gates":
+                found["schedule"].extend(bound.get("schedule", ()))
+            elif issubclass(node.unit, Frontier) and role == "gates":
+                found["fetch"].extend(bound.get("fetch", ()))
     return found
 
 
@@ -306,7 +291,7 @@ class _Looked(Provider[NoSettings]):
 def _followed(judges: _Judges, units: Mapping[str, Any], url: str, link: LeadingLink, depth: int) -> list[Judged]:
     above = Task(link.page, host_of(link.page), depth=depth)
     found = []
-    for name in judges.follow:
+    for name in judges["follow"]:
         try:
             verdict = units[name].judge([Link(url, link.relation, nofollow=link.nofollow)], above)[0]
         except Exception as error:
@@ -315,8 +300,8 @@ def _followed(judges: _Judges, units: Mapping[str, Any], url: str, link: Leading
     return found
 
 
-def _at_gate(gate: TaskGate, judges: Sequence[str], units: Mapping[str, Any], task: Task) -> list[Judged]:
-    return [Judged(gate, name, verdicts_on((units[name],), gate, (task,))[0]) for name in judges]
+def _at_gate(gate: TaskGate, judges: _Judges, units: Mapping[str, Any], task: Task) -> list[Judged]:
+    return [Judged(gate, name, verdicts_on((units[name],), gate, (task,))[0]) for name in judges[gate]]
 
 
 def discovery(known: Known) -> tuple[str, str, int]:
@@ -326,7 +311,7 @@ def discovery(known: Known) -> tuple[str, str, int]:
 
 
 def _robots(judges: _Judges, units: Mapping[str, Any], known: Known) -> RobotsWord | None:
-    for name in judges.robots:
+    for name in judges["robots"]:
         gate = units[name]
         if known.robots:
             gate.restore(site_of(known.url), known.robots)

@@ -76,14 +76,12 @@ class CrawlWatch:
         """How hosts stand at this moment, by their names; nothing of a crawl that does not run.
         Raises CrawlDirectoryError: a running crawl does not answer."""
         try:
-            found = self._connected().told(ReadHosts(list(names)), HostsNow)
-        except NotRunning:
+            return self._connected().told(ReadHosts(list(names)), HostsNow).hosts
+        except Exception as error:
             self.close()
-            return {}
-        except Exception:
-            self.close()
+            if isinstance(error, NotRunning):
+                return {}
             raise
-        return found.hosts
 
     def close(self) -> None:
         """Hang up. The next look connects again."""
@@ -150,7 +148,12 @@ def _tabled(files: Iterable[Path], since: str) -> list[SampleRow]:
             ).fetchall()
         except Error:
             return []  # `gossamer verify` says which file is damaged: a plot is no place for it
-    return [_of_table(dict(zip(names, row, strict=True))) for row in found]
+    samples = []
+    for row in found:
+        told = {name: value for name, value in zip(names, row, strict=True) if value is not None}
+        told |= {name: msgspec.json.decode(told[name] or "{}") for name in ("outcomes", "sizes") if name in told}
+        samples.append(msgspec.convert(told, SampleRow))
+    return samples
 
 
 #: How `taken_at` is written.
@@ -160,25 +163,19 @@ _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 _as_text = {"taken_at": f"strftime(taken_at, '{_TIME}')", "outcomes": "outcomes::VARCHAR", "sizes": "sizes::VARCHAR"}
 
 
-def _of_table(row: dict[str, object]) -> SampleRow:
-    for name in ("outcomes", "sizes"):
-        row[name] = msgspec.json.decode(str(row[name])) if row[name] else {}
-    return msgspec.convert({name: value for name, value in row.items() if value is not None}, SampleRow)
-
-
 def combined(rows: Iterable[SampleRow]) -> list[SampleRow]:
     """The samples of several agents as those of one crawl: added up by the ten seconds in which they were taken."""
     by_time: dict[str, dict[str, SampleRow]] = {}
     for row in rows:
         by_time.setdefault(row.taken_at[:18], {})[row.agent] = row  # up to the tens of seconds
-    return [_sum(list(parts.values())) for _, parts in sorted(by_time.items())]
-
-
-def _sum(parts: list[SampleRow]) -> SampleRow:
-    if len(parts) == 1:
-        return parts[0]
-    sums = {name: sum(getattr(part, name) for part in parts) for name in _ADDED}
-    return msgspec.structs.replace(parts[-1], **sums, outcomes=added(part.outcomes for part in parts))
+    made = []
+    for _, parts in sorted(by_time.items()):
+        *others, last = parts.values()
+        if others:
+            sums = {name: sum(getattr(part, name) for part in parts.values()) for name in _ADDED}
+            last = msgspec.structs.replace(last, **sums, outcomes=added(part.outcomes for part in parts.values()))
+        made.append(last)
+    return made
 
 
 def speeds(rows: list[SampleRow]) -> list[float]:
@@ -306,11 +303,7 @@ def _robots(directory: Path, url: str) -> SiteRobots:
     for one in ArchiveReader(directory).captures(url):
         versions.append(RobotsVersion(one.timestamp, one.entry.status, one.entry.digest != before))
         before = one.entry.digest
-    return SiteRobots(url, versions[: -VERSIONS - 1 : -1], _text(directory, url) if versions else "")
-
-
-def _text(directory: Path, url: str) -> str:
-    try:
-        return view_archived(directory, url).source[:SHOWN]
-    except (UsageError, CrawlDirectoryError):
-        return ""  # the list of versions is worth showing without it
+    text = ""
+    with contextlib.suppress(UsageError, CrawlDirectoryError):  # the list of versions is worth showing without it
+        text = view_archived(directory, url).source[:SHOWN] if versions else ""
+    return SiteRobots(url, versions[: -VERSIONS - 1 : -1], text)

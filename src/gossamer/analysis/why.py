@@ -22,10 +22,12 @@ from gossamer.analysis.traces import (
     LeadingLink,
     RobotsWord,
     Story,
-    Tables,
     Verdicts,
+    cut_page,
     discovery,
+    links_to,
     normalised,
+    redirects_from,
     verdicts_of,
     visits_of,
 )
@@ -41,10 +43,10 @@ from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
 from gossamer.engine.sheet import show_count
 from gossamer.fetcher.request import HttpSheet
-from gossamer.frontier.contract import LentTask
 from gossamer.frontier.traps.likeness import ALIASES, proven_others
 from gossamer.parsing.links import LinksSheet, normaliser
 from gossamer.query.archive import ArchiveReader, url_asked
+from gossamer.query.database import Database
 from gossamer.storage.ledger.reader import LedgerSheet
 from gossamer.storage.mailbox.exchange_files import FileOutboxSheet
 from gossamer.storage.rewrite_journals import deletion_of
@@ -55,7 +57,6 @@ from gossamer.values.instants import utc_text
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import ANSWERED, Outcome
 from gossamer.values.relations import child_depth
-from gossamer.values.task import Family
 from gossamer.values.url import host_of
 
 
@@ -85,6 +86,19 @@ def story_of(directory: Path, text: str) -> Story:
         what = "it" if gone.kind == "url" else "its host"
         after = "may be fetched again when a page links there" if gone.forget else "is never fetched again"
         state, words = "deleted", f"{what} was deleted from this crawl at {gone.at}, and {after}"
+    facts, host = None, known.host
+    if host is not None and host.first_seen:
+        facts = {
+            "host": host.host,
+            "ip": host.address,
+            "delay": host.delay,
+            "delay_reason": host.delay_reason,
+            "robots_state": host.robots_state,
+            "robots_date": utc_text(host.robots_date) if host.robots_date else "",
+            "aliases": proven_others(known.learnt.get(ALIASES)),
+            "counters": host.counters,
+            "last_seen": utc_text(host.last_seen) if host.last_seen else "",
+        }
     return Story(
         asked=text.strip(),
         url=known.url,
@@ -106,7 +120,7 @@ def story_of(directory: Path, text: str) -> Story:
         near_duplicate_of=_near_duplicate_of(visits),
         redirects=traces.redirects,
         links=verdicts.links,
-        host=_host(known),
+        host=facts,
     )
 
 
@@ -145,10 +159,12 @@ def _traces(directory: Path, graph: Graph, known: Known) -> _Traces:
         return _Traces(visits, [], [], {})
     sheets = [node.sheet for node in graph.providers.values()]
     keeps_links = any("links" in sheet.tables for sheet in sheets if isinstance(sheet, TableLogSheet))
-    with Tables(directory) as tables:
-        redirects = tables.redirects_from(known.url, row.location) if row is not None and is_redirect else []
-        links = tables.links_to(known.url) if is_unmet and keeps_links else None if is_unmet else []
-        cut_page = tables.cut_page() if is_unmet and not links else ""
+    with Database(directory) as tables:
+        redirects = (
+            redirects_from(tables, directory, known.url, row.location) if row is not None and is_redirect else []
+        )
+        links = links_to(tables, known.url) if is_unmet and keeps_links else None if is_unmet else []
+        cut = cut_page(tables) if is_unmet and not links else ""
     pages = {link.page: list(visits_of(directory, link.page))[-1:] for link in (links or ())[:1]}
     kept = {page: found[0] for page, found in pages.items() if found}
     is_loop = redirects[-1:] and redirects[-1] in (known.url, *redirects[:-1])
@@ -158,7 +174,7 @@ def _traces(directory: Path, graph: Graph, known: Known) -> _Traces:
         and not any(sheet.cookies != "off" or sheet.cookie_file for sheet in modules)
         and any(_sets_cookie(directory, url) for url in {known.url, *redirects})
     )
-    return _Traces(visits, links, redirects, kept, cut_page, bool(wants))
+    return _Traces(visits, links, redirects, kept, cut, bool(wants))
 
 
 def _sets_cookie(directory: Path, url: str) -> bool:
@@ -180,9 +196,17 @@ def _state(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> t
     if known.is_owed or (known.is_seen and row is None and _other_owner(known.url, graph)):
         return "owed", _owed(known, _other_owner(known.url, graph) or "another agent")
     if known.aside is not None:
-        return "set_aside", _aside(known.aside, known.evidence, verdicts)
+        family = known.aside
+        words = f"it is set aside with {family.text}, which looks like a trap ({family.why}: {known.evidence})"
+        refused = f"; {refused}" if (refused := _refusal(verdicts)) else ""
+        return "set_aside", f"{words}{refused}; `gossamer resume DIR --release {family.id}` fetches it"
     if known.lent is not None:
-        return "lent", _lent(known.lent, row)
+        before = "" if row is None else f"it came home ({_done(row)}), and "
+        carried = f"mobile crawler {known.lent.crawler} carries it, at the runtime of its host"
+        return (
+            "lent",
+            f"{before}{carried if known.lent.crawler else 'it waits for a mobile crawler that goes to its host'}",
+        )
     if known.task is not None:
         wait = f"{f', not before {utc_text(known.due)}' if known.due else ''}{_held(known)}"
         if row is not None:
@@ -190,7 +214,9 @@ def _state(known: Known, verdicts: Verdicts, traces: _Traces, graph: Graph) -> t
         return ("later" if known.due else "queued"), f"{_tried(traces.visits)}it waits in the queue of its host{wait}"
     if row is not None:
         came = _brought(row, traces.visits) or _ended(row, verdicts.robots)
-        return "done", f"{came}{_led(known, traces)}{_alike(row, traces.visits)}{_kept_out(traces.visits)}"
+        rule = traces.visits[-1].get("kept_out") if traces.visits else ""
+        kept_out = f"; its body was kept out of the archive: {rule}" if rule else ""
+        return "done", f"{came}{_led(known, traces)}{_alike(row, traces.visits)}{kept_out}"
     if known.is_seen and known.crawled_by is not None:
         who = f"mobile crawler {known.crawled_by.id} visited its host at the runtime {known.crawled_by.runtime}"
         return "left", f"{who}, and did not bring it: it is not relevant there, or brought no document"
@@ -263,13 +289,6 @@ def _done(row: DocumentRow) -> str:
     return f"{row.outcome}{f', status {row.status}' if row.status else ''}, {utc_text(row.fetched_at)}"
 
 
-def _lent(lent: LentTask, row: DocumentRow | None) -> str:
-    before = "" if row is None else f"it came home ({_done(row)}), and "
-    if lent.crawler:
-        return f"{before}mobile crawler {lent.crawler} carries it, at the runtime of its host"
-    return f"{before}it waits for a mobile crawler that goes to its host"
-
-
 def _brought(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
     """The crawler that brought it, as the beginning of a sentence; empty where we asked for it."""
     last = visits[-1] if visits else {}
@@ -283,13 +302,6 @@ def _brought(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
         return f"{who} says that it is not relevant ({last.get('error') or 'no reason given'}; {_done(row)})"
     what = {"whole": "it", "text": "its text", "elements": "elements of it"}.get(str(form), "it")
     return f"{who} brought {what}: {_done(row)}"
-
-
-def _aside(family: Family, evidence: str, verdicts: Verdicts) -> str:
-    words = f"it is set aside with {family.text}, which looks like a trap ({family.why}: {evidence})"
-    if refused := _refusal(verdicts):
-        words += f"; {refused}"
-    return f"{words}; `gossamer resume DIR --release {family.id}` fetches it"
 
 
 def _refusal(verdicts: Verdicts, refuses: str = "refuses") -> str:
@@ -326,12 +338,6 @@ def _alike(row: DocumentRow, visits: Sequence[Mapping[str, Any]]) -> str:
         return f"; its document is the same as that of {row.duplicate_of}, byte for byte{shell}"
     first = _near_duplicate_of(visits)
     return f"; its text is nearly the same as that of {first}" if first else ""
-
-
-def _kept_out(visits: Sequence[Mapping[str, Any]]) -> str:
-    """Which rule kept its body out of the archive, as the rest of a sentence."""
-    rule = visits[-1].get("kept_out") if visits else ""
-    return f"; its body was kept out of the archive: {rule}" if rule else ""
 
 
 #: The words for a URL that was met and queued nowhere.
@@ -384,20 +390,3 @@ def _unmet(known: Known, verdicts: Verdicts, traces: _Traces) -> tuple[str, str]
     if found:
         words += f"; its host has likely traps ({', '.join(found)})"
     return "unknown", words
-
-
-def _host(known: Known) -> dict[str, Any] | None:
-    host = known.host
-    if host is None or not host.first_seen:
-        return None
-    return {
-        "host": host.host,
-        "ip": host.address,
-        "delay": host.delay,
-        "delay_reason": host.delay_reason,
-        "robots_state": host.robots_state,
-        "robots_date": utc_text(host.robots_date) if host.robots_date else "",
-        "aliases": proven_others(known.learnt.get(ALIASES)),
-        "counters": host.counters,
-        "last_seen": utc_text(host.last_seen) if host.last_seen else "",
-    }

@@ -1,7 +1,7 @@
 """Followers of a crawl: files of items (`--items FILE`), its triple store (`--rdf`), a triple store elsewhere, the search index
 (`--index`), and databases of the user's own (`--sinks FILE`).
 
-A worker of its own feeds each from the committed rows (`gossamer.analysis.following`).
+A worker of its own feeds each from the committed rows (`gossamer.query.following`).
 
 Place in the flow: :mod:`crawl` registers what is asked for when the directory is made, starts the processes when the crawl begins,
 and ends them when everything is committed. A crawl that goes on goes on with what followed it.
@@ -117,7 +117,7 @@ _PLACES = {
 _NEED_TRIPLES = {"triples": f"{places.TRIPLES}/*.sqlite", "endpoints": f"{places.ENDPOINTS}/*/*.sqlite"}
 
 #: Feeds one of them beside a running crawl, to which it gives way, or when the crawl is at rest.
-_LATER = Use("gossamer.analysis.following:follow_crawl")
+_LATER = Use("gossamer.query.following:follow_crawl")
 _BESIDE = msgspec.structs.replace(_LATER, niceness=10)
 
 _notes = msgspec.msgpack.Decoder(list[FollowerNote])

@@ -1,16 +1,20 @@
 """Followers of a crawl, and how they are fed: while the crawl runs, and once more when it has ended; and the connection over which
 they post to a server of the user's.
 
-Place in the flow: the process of a follower (:mod:`gossamer.analysis.following`) calls :func:`feed_until` with a :class:`Follower`:
-of item files, of consumers of installed packages, or of the search index and databases, whose consumers are tried again when they
-fail. Stores elsewhere (:mod:`gossamer.rdf.store.endpoint`) and webhooks (:mod:`gossamer.sinks.sink`) send by :class:`Posting`, and
-say what an answer means. Redirects are answers like any other: nothing is sent where the user did not say.
+Place in the flow: :mod:`gossamer.crawls.followers` has a worker call :func:`follow_crawl` for each thing beside a crawl, and closes
+its input when everything is committed; then the worker takes all that is committed by then, and answers with notes for a person.
+Each feeds a :class:`Follower`: of item files, of consumers of installed packages, or of the search index and databases, whose
+consumers are tried again when they fail. Stores elsewhere (:mod:`gossamer.rdf.store.endpoint`) and webhooks
+(:mod:`gossamer.sinks.sink`) send by :class:`Posting`, and say what an answer means. Redirects are answers like any other: nothing
+is sent where the user did not say.
 """
 
+import contextlib
 import http.client
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -19,12 +23,13 @@ import msgspec
 
 from gossamer._version import __version__
 from gossamer.engine.errors import UnknownName
-from gossamer.engine.subjects import offered
+from gossamer.engine.subjects import found_at, offered
+from gossamer.engine.worker import Caller
 from gossamer.query.engine import Error
 from gossamer.query.feeds import Feed
 from gossamer.query.item_files import ItemFile, item_files
-from gossamer.storage.tables.contract import FeedConsumer, FollowerNote
-from gossamer.storage.tables.places import PACKAGE_FOLLOWERS, reading
+from gossamer.storage.tables.contract import FeedConsumer, FollowerNote, FollowerOrder
+from gossamer.storage.tables.places import PACKAGE_FOLLOWERS, following, reading
 from gossamer.values.errors import GossamerError
 
 #: The entry point group by which installed packages offer consumers. An offer is called with the crawl directory, and
@@ -276,6 +281,53 @@ class RetryingFollower(Follower):
     def close(self) -> None:
         for trial in self._trials:
             trial.close()
+
+
+# The followers by name.
+
+#: Seconds between two looks for requests that wait, and for the end.
+INTERVAL = 1.0
+
+#: Such looks from one commit of the search index to the next: a commit writes and merges segments, whatever is in it.
+_INDEX_RESTS = 10
+
+
+def _follower(directory: Path, what: str, rest: Rest) -> Follower:
+    """A follower by its name, of which the rest, after a hyphen, may say which one it is. Each has a process of its own, so
+    that a slow one holds up no other, and imports its subject alone."""
+    kind, _, name = what.partition("-")
+    made: Follower
+    match kind:
+        case "items":
+            made = ItemFileFollower(directory)
+        case "packages":
+            made = PackageFollower(directory)
+        case "triples":
+            made = found_at("gossamer.rdf.store.store:TripleStoreFollower")(directory)
+        case "endpoints":
+            made = found_at("gossamer.rdf.store.endpoint:EndpointFollower")(directory, rest)
+        case "index":
+            open_index = partial(found_at("gossamer.search.indexing:open_for_writing"), directory)
+            made = RetryingFollower(directory, [Retried("the index", open_index)], rests=_INDEX_RESTS)
+        case _:
+            made = found_at("gossamer.sinks.sink:sink_follower")(directory, name)
+    return made
+
+
+def follow(directory: Path, what: str, rest: Rest, *, wait: bool) -> list[FollowerNote]:
+    """Feed a follower (of sinks, `sink-NAME`) as :func:`feed_until`. Another process that is at it is waited for, or the work is
+    left to it."""
+    with following(directory, what, wait=wait) as held:
+        if not held:
+            return []
+        with contextlib.closing(_follower(directory, what, rest)) as follower:
+            return feed_until(directory, follower, rest)
+
+
+def follow_crawl(order: FollowerOrder, caller: Caller) -> list[FollowerNote]:
+    """Follow a crawl until it closes the input of this process, which its death does too. Raises as :func:`follow`."""
+    rest: Rest = (lambda: True) if order.once else (lambda: caller.has_closed(INTERVAL))
+    return follow(Path(order.directory), order.follower, rest, wait=not order.once)
 
 
 # Posts to servers of the user's: stores elsewhere (:mod:`gossamer.rdf.store.endpoint`) and webhooks (:mod:`gossamer.sinks.sink`)

@@ -1,7 +1,7 @@
 """Sinks: rows of one table of a crawl in one table of a database, each once, or posted to a URL of the user's.
 
 Place in the flow: each is a consumer of a feed (:mod:`gossamer.storage.tables.contract`); all tables of a sink are fed by one
-process beside the crawl (`gossamer.analysis.following`). In a database rows and mark are in one transaction: its table
+process beside the crawl (`gossamer.query.following`). In a database rows and mark are in one transaction: its table
 `gossamer_marks` has a row for each crawl, sink and table, so several agents and crawls fill one database without meeting. A row
 that the database refuses for its values, as a text too long, is set aside in the crawl directory with the reason.
 

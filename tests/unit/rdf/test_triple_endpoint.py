@@ -11,9 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from gossamer.analysis.following import follow
 from gossamer.cli.main import main
-from gossamer.query.following import feed_all, feeds_of
+from gossamer.query.following import feed_all, feeds_of, follow
 from gossamer.rdf.store.endpoint import (
     AUTH_VARIABLE,
     RemoteTripleStore,

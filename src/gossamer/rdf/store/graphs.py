@@ -308,7 +308,7 @@ class GraphNotes:
 
 
 # The two feeds that a triple store follows: `triples` puts the graphs of pages, `pages` takes away those of pages that are gone.
-# `gossamer.analysis.following` feeds them. A page that says nothing any more has no row in `triples`; that it was visited again
+# `gossamer.query.following` feeds them. A page that says nothing any more has no row in `triples`; that it was visited again
 # stands in `pages`. The feed `pages` must never be ahead of `triples`, so it is looked at first and taken last.
 
 #: Rows of a batch: the store takes a triple for 18 us of CPU in batches of 25,000, for 15 of 100,000, for 13 of 400,000, which need

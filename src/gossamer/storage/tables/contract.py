@@ -346,7 +346,7 @@ class FeedBatch(msgspec.Struct, frozen=True):
 
 
 class FollowerOrder(msgspec.Struct, frozen=True):
-    """Asks a worker to feed something that follows a crawl (:func:`gossamer.analysis.following.follow_crawl`)."""
+    """Asks a worker to feed something that follows a crawl (:func:`gossamer.query.following.follow_crawl`)."""
 
     directory: str
     """Of the crawl."""

@@ -250,7 +250,7 @@ SINKS_FILE = "state/sinks.toml"
 
 #: Where the full-text index lies.
 INDEX_DIRECTORY = "index"
-#: Where an empty file names each consumer of an installed package that follows the crawl (`gossamer.analysis.following`).
+#: Where an empty file names each consumer of an installed package that follows the crawl (`gossamer.query.following`).
 PACKAGE_FOLLOWERS = "state/followers"
 #: Where the triple store of a crawl lies (:mod:`gossamer.rdf.store.store`).
 TRIPLES = "triples"
