@@ -9,8 +9,8 @@ from gossamer.agents.masters import Masters
 from gossamer.agents.process import AgentOrders, write_orders
 from gossamer.agents.run import AgentNews
 from gossamer.agents.supervision import News
-from gossamer.crawls.control.line import AgentLine, AgentSilent
 from gossamer.crawls.control.messages import Stop
+from gossamer.crawls.control.server import AgentLine, AgentSilent
 from gossamer.crawls.options import all_options
 from gossamer.crawls.plan import CrawlPlan
 from gossamer.engine.sheet import build

@@ -103,7 +103,7 @@ def test_the_graph_of_agents_at_work_is_changed_and_changed_back(tmp_path: Path)
     log = [json.loads(line) for line in (directory / "logs/steering.jsonl").read_text().splitlines()]
     assert [entry["do"] for entry in log] == ["rewire", "undo", "set", "rewire"]
     [back] = [line for line in lines if "is taken back" in line]
-    assert "nowhere: cannot be read" in back, "no agent could begin with it"
+    assert "nowhere cannot be read" in back, "no agent could begin with it"
     assert "parameters" not in kept["links"].settings
     assert log[0]["source"] == "mark.toml"
     assert "change" not in log[0], "a change may hold a password"

@@ -92,7 +92,7 @@ def test_what_cannot_be_had_is_said_and_the_rest_goes_on(tmp_path: Path, capsys:
     file.write_text("<title>t</title>", encoding="utf-8")
     assert main(["inspect", "nowhere.html", str(file)]) == 2
     told = capsys.readouterr()
-    assert "nowhere.html: cannot be read" in told.err
+    assert "nowhere.html cannot be read" in told.err
     assert json.loads(told.out)["title"] == "t"
     with FakeWeb({}) as web:
         gone = web.url("/")

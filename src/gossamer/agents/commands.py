@@ -9,6 +9,7 @@ import click
 
 from gossamer.cli.saying import say_lines, tell
 from gossamer.cli.steering import pairs_of
+from gossamer.engine.errors import refusing
 
 # `gossamer agent --join HOST:PORT`: an agent of a crawl that a supervisor on another machine has.
 
@@ -170,10 +171,8 @@ def exchange(directory: str, again: bool, lost: int | None) -> None:
                 raise UsageError(f"a crawl is running in {directory}; stop it first: gossamer stop {directory}")
             lines = control.names(WriteFiles(again))
     except NotRunning:
-        try:
+        with refusing(UsageError, "no exchange file can be written"):
             lines = asyncio.run(written())
-        except OSError as error:
-            raise UsageError(f"no exchange file can be written: {error.strerror or error}") from None
     say_lines(lines or ("nothing is owed",))
 
 

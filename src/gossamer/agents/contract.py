@@ -55,7 +55,8 @@ class Placed(Protocol):
 
     Promises:
         1. While it lives and can be reached, it answers at the control socket that bears its name in the crawl's state, on the
-           machine of the supervisor (:class:`~gossamer.crawls.control.line.AgentLine`). Questions that cannot reach it end at once.
+           machine of the supervisor (:class:`~gossamer.crawls.control.server.AgentLine`). Questions that cannot reach it end at
+           once.
         2. It counts as alive until it has ended, or can do nothing more: one that is cut off asks no host and commits nothing by
            then.
     """

@@ -26,7 +26,7 @@ from gossamer.agents.parcels import steps
 from gossamer.agents.supervision import MoveDomains, OfferDomains
 from gossamer.agents.url_exchange import ReceiveUrls
 from gossamer.agents.wiring import OUTBOX, domain_rule_of, ledger_settings
-from gossamer.crawls.control.line import AgentLine, AgentSilent
+from gossamer.crawls.control.server import AgentLine, AgentSilent
 from gossamer.crawls.control.wire import Listed, RequestRefused
 from gossamer.engine.files import Point, crash_at
 from gossamer.frontier.politeness.provider import HostPoliteness

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from gossamer.crawls.control.at_rest import added_standing, standing_of_ledger
-from gossamer.crawls.control.line import place_of
+from gossamer.crawls.control.server import place_of
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.directory import damage_of
 from gossamer.crawls.summary import Summary, cpu_seconds, cuts_of, has_documents, peak_rss

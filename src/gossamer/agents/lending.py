@@ -23,8 +23,8 @@ from gossamer.agents.shares import LEAST_BYTES, LENT, Borrower, RateShares, lent
 from gossamer.agents.supervised import AgentProcess, MasterProcess, SupervisedProcess
 from gossamer.agents.supervision import LendRates, LendTurns, SetAgent
 from gossamer.agents.wiring import shares_domains
-from gossamer.crawls.control.line import AgentSilent
 from gossamer.crawls.control.messages import Continue, Pause
+from gossamer.crawls.control.server import AgentSilent
 from gossamer.crawls.control.wire import ControlRequest, RequestRefused
 from gossamer.engine.graph import Graph
 from gossamer.frontier.politeness.provider import DOMAIN_MARK

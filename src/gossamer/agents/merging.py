@@ -26,6 +26,7 @@ from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed
 from gossamer.crawls.directory import kept_wiring
 from gossamer.crawls.figures import UnitsAtWork
 from gossamer.crawls.options import CrawlOptions
+from gossamer.engine.errors import refusing
 from gossamer.engine.graph import ComponentNode, used_names
 from gossamer.engine.planning import plan
 from gossamer.engine.running import RunningGraph
@@ -102,10 +103,8 @@ class WriteFiles(ControlRequest, frozen=True, tag="write-files"):
 
     async def act(self, crawl: Any) -> Answered:
         [exchange] = [one for one in crawl.beside if isinstance(one, FileExchange)]
-        try:
+        with refusing(UsageError, "no exchange file can be written"):
             files = await exchange.write(crawl.units, again=self.again)
-        except OSError as error:
-            raise UsageError(f"no exchange file can be written: {error.strerror or error}") from None
         return Listed(list(written_lines(files, crawl.directory)))
 
 

@@ -23,6 +23,7 @@ from gossamer.agents.masters import designation_policy, masters_of
 from gossamer.agents.ring import held_domains, let_go
 from gossamer.agents.wiring import STORE_USE, ledger_settings
 from gossamer.crawls.control.resting import checkpoint_those
+from gossamer.engine.errors import refusing
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
 from gossamer.engine.worker import Caller, PeerGone, Use
@@ -95,10 +96,8 @@ class AgentsAtRest:
         """Let processes load the program that are to work soon. Raises CrawlDirectoryError: the system starts none."""
         for agent in agents:
             if agent not in self._workers and self.elsewhere is None:
-                try:
+                with refusing(CrawlDirectoryError, "no process can be started"):
                     self._workers[agent] = await Worker.start(Use("gossamer.agents.parcels:do"), stderr=None)
-                except OSError as error:
-                    raise CrawlDirectoryError(f"no process can be started: {error.strerror or error}") from None
 
     async def step(self, step: Step, agents: Sequence[str], work: UnderWay) -> Sequence[Gift]:
         """See :class:`~gossamer.agents.handing_over.DoesStep`."""
@@ -300,15 +299,13 @@ def divide(directory: Path, ledger: RocksLedger) -> None:
     """Make a crawl of one agent at rest a divided one, with the same agent. Raises CrawlDirectoryError: what was committed of
     its log is not there, or it cannot be copied. Nothing has changed."""
     end = ledger.committed_ends().get(LOG_PATH, 0)
-    try:
+    with refusing(CrawlDirectoryError, f"the crawl in {directory} cannot be divided"):
         if end:
             _copy(directory / LOG_PATH, directory / _OWN, end)
         write_mark(directory, MergeMark({_OWN: end}, end))
         ledger.give_up_ends({_OWN: end})
         share_secret(directory / STATE_DIRECTORY, ledger.secret)
         write_members(directory, [agent_name(0)])
-    except OSError as error:
-        raise CrawlDirectoryError(f"the crawl in {directory} cannot be divided: {error.strerror or error}") from None
     forget_shared_log(ledger)
 
 

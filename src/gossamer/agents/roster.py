@@ -27,7 +27,7 @@ from gossamer.agents.parcels import AgentsAtRest, Elsewhere, ends_of
 from gossamer.agents.process import AgentOrders, check_can_divide, check_concurrency, write_orders
 from gossamer.agents.supervisor import Supervisor
 from gossamer.agents.wiring import has_store, ledger_settings
-from gossamer.crawls.control.line import place_of
+from gossamer.crawls.control.server import place_of
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.errors import ComponentFailed

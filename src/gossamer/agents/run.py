@@ -29,9 +29,8 @@ from gossamer.agents.marshaler import Marshal
 from gossamer.agents.shares import AgentReport, LentRates
 from gossamer.agents.supervision import QUIET, REQUESTS, Solitude
 from gossamer.crawls.catalog import catalog
-from gossamer.crawls.control.line import place_of
 from gossamer.crawls.control.picture import UnitInstances, instances_of
-from gossamer.crawls.control.server import ControlServer
+from gossamer.crawls.control.server import ControlServer, place_of
 from gossamer.crawls.control.standing import CrawlStanding, MasterStanding
 from gossamer.crawls.control.wire import Answered, ControlRequest, ProcessRequest, tag_of
 from gossamer.crawls.figures import RunFigures, Sampler

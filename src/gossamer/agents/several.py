@@ -32,8 +32,8 @@ from gossamer.agents.supervised import take_over
 from gossamer.agents.supervision import unless
 from gossamer.agents.supervisor import GRACE_WITH_STORE, AgentEnded, Supervisor
 from gossamer.agents.wiring import has_store
-from gossamer.crawls.control.line import AgentLine
 from gossamer.crawls.control.resting import refuse_half_restored
+from gossamer.crawls.control.server import AgentLine
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.control.wire import Answered, ControlRequest
 from gossamer.crawls.crawl import AnyCrawl, BegunAlone
@@ -41,6 +41,7 @@ from gossamer.crawls.damage import refuse_without_ledger
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.plan import CrawlPlan
 from gossamer.crawls.summary import ENDED_FILE, RunEnding, Summary
+from gossamer.engine.errors import refusing
 from gossamer.engine.files import replace_file
 from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import change
@@ -378,11 +379,9 @@ class SeveralAgents(AnyCrawl):
         if not self.supervisor.is_resting:  # who begins again reads it then
             await self.supervisor.giving.give(unit, given)
         self._graph = self.graph.with_settings(unit, given, after)
-        try:
+        with refusing(UsageError, f"{self.directory / CRAWL_FILE} cannot be written"):
             self._place.write(self.kept, self.graph)
             write_orders(self._cluster.folder, self._orders, self.graph.wiring, self.roster.masters)
-        except OSError as error:
-            raise UsageError(f"{self.directory / CRAWL_FILE} cannot be written: {error.strerror or error}") from None
         if unit == "frontier":
             self._limit_by_frontier()
 

@@ -26,15 +26,15 @@ from gossamer.crawls.control import resting, steering
 from gossamer.crawls.control.at_rest import added_standing
 from gossamer.crawls.control.at_work import limits_of, time_left_of
 from gossamer.crawls.control.facts import HostNow, HostsNow
-from gossamer.crawls.control.line import PATIENCE, AgentLine, AgentSilent, place_of
 from gossamer.crawls.control.picture import UnitInstances, check_unit, graph_picture
 from gossamer.crawls.control.problems import problems_of
+from gossamer.crawls.control.server import LINE_PATIENCE, AgentLine, AgentSilent, place_of
 from gossamer.crawls.control.standing import SILENT, CrawlStanding, MasterStanding, agent_standing
 from gossamer.crawls.control.wire import Answered, ControlRequest, Done, Listed, RequestRefused, Told, tag_of, told
 from gossamer.crawls.directory import CrawlPlace
 from gossamer.crawls.live import read_changes, write_changes
 from gossamer.crawls.plan import CrawlPlan
-from gossamer.engine.errors import WiringError
+from gossamer.engine.errors import WiringError, refusing
 from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import nearest
 from gossamer.engine.wiring import Difference, Wiring
@@ -142,7 +142,7 @@ async def _at_one(crawl: "SeveralAgents", request: ControlRequest, agent: str) -
         raise UsageError("all agents rest for some seconds; ask again")
     # A line of its own: the supervisor goes on asking for news while a unit that leaves finishes what it fetches.
     with contextlib.closing(AgentLine(crawl.directory, agent)) as line:
-        return await line.ask(msgspec.structs.replace(request, agent=""), LONGEST if request.steers else PATIENCE)
+        return await line.ask(msgspec.structs.replace(request, agent=""), LONGEST if request.steers else LINE_PATIENCE)
 
 
 async def _told_by(line: AgentLine, request: ControlRequest, form: type[T]) -> T | None:
@@ -347,9 +347,7 @@ class GraphChanges:
 
     def _write(self, graph: Graph, history: list[Difference]) -> None:
         directory: Path = self._plan.directory
-        try:
+        with refusing(UsageError, f"{directory / CRAWL_FILE} cannot be written"):
             write_changes(directory, history)
             self._place.write(self._plan.kept(graph), graph)
-        except OSError as error:
-            raise UsageError(f"{directory / CRAWL_FILE} cannot be written: {error.strerror or error}") from None
         self._history = history

@@ -1,7 +1,7 @@
 """Processes as their supervisor sees them: agents and masters that are placed, watched, asked, and placed again when they die.
 
 Place in the flow: :mod:`supervisor` has one for each agent and each master: read for its messages, and asked in rounds on a line
-(:mod:`~gossamer.crawls.control.line`). :mod:`several` calls :func:`take_over` before it lets a supervisor work.
+(:mod:`~gossamer.crawls.control.server`). :mod:`several` calls :func:`take_over` before it lets a supervisor work.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from gossamer.agents.contract import Cluster, Placed
 from gossamer.agents.ended import is_ledger_gone
 from gossamer.agents.run import AgentNews
 from gossamer.agents.supervision import News, unless
-from gossamer.crawls.control.line import AgentLine, AgentSilent, place_of
 from gossamer.crawls.control.messages import Continue
+from gossamer.crawls.control.server import AgentLine, AgentSilent, place_of
 from gossamer.crawls.control.wire import RequestRefused
 from gossamer.frontier.limits import FrontierSheet
 from gossamer.values.errors import CrawlDirectoryError

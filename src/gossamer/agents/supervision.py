@@ -1,7 +1,7 @@
 """The questions of a supervisor to agents and masters, beside what people ask (:mod:`gossamer.crawls.control.messages`); how long
 these go on when none asks.
 
-Place in the flow: the supervisor sends these over the control socket of an agent (:mod:`~gossamer.crawls.control.line`). No
+Place in the flow: the supervisor sends these over the control socket of an agent (:mod:`~gossamer.crawls.control.server`). No
 person and no browser sends them, and a crawl that is no agent does not know them."""
 
 import asyncio

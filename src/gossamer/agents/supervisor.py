@@ -18,8 +18,8 @@ from gossamer.agents.run import AgentNews
 from gossamer.agents.shares import Quiescence
 from gossamer.agents.supervised import AgentProcess, Heartbeats, MasterProcess, SupervisedProcess
 from gossamer.agents.supervision import REFUSING, Finish
-from gossamer.crawls.control.line import AgentSilent
 from gossamer.crawls.control.messages import Pause, Stop
+from gossamer.crawls.control.server import AgentSilent
 from gossamer.crawls.control.wire import ControlRequest, RequestRefused
 from gossamer.engine.errors import ComponentFailed
 from gossamer.engine.processes import told_death

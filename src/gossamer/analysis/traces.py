@@ -16,8 +16,7 @@ from typing import Any
 import msgspec
 
 from gossamer.crawls.control.facts import Known
-from gossamer.crawls.seeds import providers_of
-from gossamer.engine.graph import Graph
+from gossamer.engine.graph import Graph, providers_of
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
 from gossamer.expressions.contract import TaskGate, verdicts_on

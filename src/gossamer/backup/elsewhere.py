@@ -38,6 +38,7 @@ from gossamer.crawls.control.at_rest import standing_in_store
 from gossamer.crawls.control.standing import CrawlStanding, StoredAgent
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.options import CrawlOptions, part_of
+from gossamer.engine.errors import refusing
 from gossamer.engine.files import Point, crash_at, replace_file
 from gossamer.engine.sheet import build, show_bytes
 from gossamer.storage.archive.warc import WARC_DIRECTORY
@@ -270,16 +271,15 @@ def read_here(text: str, most: float = CACHE_BYTES) -> tuple[Path, str]:
     store = open_store(text)
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     home = Path(cache, "gossamer", "stores", hashlib.blake2b(store.name.encode(), digest_size=10).hexdigest())
-    try:
+    with refusing(
+        CrawlDirectoryError,
+        f"{home.parent} cannot be written, where crawls of stores are read",
+        "; let XDG_CACHE_HOME name a folder with room",
+    ):
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
         with flocked(home / _LOCK, fcntl.LOCK_EX):
             os.utime(home)
             _looked(lambda: _fill(CrawlInStore(store), home, most))
-    except OSError as error:
-        raise CrawlDirectoryError(
-            f"{home.parent} cannot be written, where crawls of stores are read: {error.strerror or error}; let XDG_CACHE_HOME name "
-            "a folder with room"
-        ) from None
     return home / _CRAWL, store.name
 
 

@@ -24,6 +24,7 @@ from gossamer.backup.head import AgentInStore, StoreHead, new_life, note_owned, 
 from gossamer.backup.opening import open_store, probe
 from gossamer.backup.options import AGENT, StoreOptions
 from gossamer.backup.shipping import SNAPSHOT, Shipping
+from gossamer.engine.errors import refusing
 from gossamer.engine.files import Point, crash_at
 from gossamer.engine.sheet import show_seconds
 from gossamer.engine.unit import Metrics
@@ -167,15 +168,13 @@ def bring_agent_back(
         if owner_of(name) == agent and not in_store(directory / name)
     }
     _look_behind(directory, agent, head)
-    try:
+    with refusing(CrawlDirectoryError, f"{directory} cannot be written"):
         making = directory / f".{agent}.restoring"
         shutil.rmtree(making, ignore_errors=True)
         place.bring(own, making)
         with converting(directory, wait=True):
             _put_in_place(directory, making, agent, own, lambda: note_owned(directory, agent, url, (life,), head))
         shutil.rmtree(making, ignore_errors=True)
-    except OSError as error:
-        raise CrawlDirectoryError(f"{directory} cannot be written: {error.strerror or error}") from None
     old = (
         f"its last checkpoint, {show_seconds(max(0.0, now - head.published))} old"
         if own

@@ -4,6 +4,7 @@ Place in the flow: the command line's door to the protocol modules, beside `craw
 documents from here: a URL, a file, or standard input.
 """
 
+import contextlib
 import mimetypes
 import sys
 from collections.abc import Iterator
@@ -14,10 +15,11 @@ import click
 
 from gossamer.cli.helping import option
 from gossamer.cli.options import options_named, read_options
-from gossamer.cli.saying import say_bytes, say_json, shown, tell
+from gossamer.cli.saying import canonical_base, say_bytes, say_json, shown, tell
 from gossamer.crawls.machine import coroutine_runner
+from gossamer.engine.errors import refusing
 from gossamer.engine.sheet import show_bytes
-from gossamer.values.errors import UnreadableUrl, UsageError
+from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.crawls.options import CrawlOptions
@@ -220,12 +222,42 @@ NAMELESS = "about:blank"
 
 
 async def fetched(text: str, options: "CrawlOptions") -> "tuple[str, Response]":
-    """The canonical form of a URL, and the answer to one request for it. Raises UsageError: it is no URL."""
-    from gossamer.crawls.seeds import Fetching
+    """The canonical form of a URL, and the answer to one request for it: with the options, guard and limits of a crawl with that
+    seed, but robots.txt is not asked for. Raises UsageError: it is no URL, nothing serves its scheme, or its address may not be
+    asked; says what would open it."""
+    import msgspec
 
-    fetching = Fetching(text, options)
-    async with fetching:
-        return fetching.url, await fetching.fetch()
+    from gossamer.crawls.builder import served
+    from gossamer.crawls.catalog import catalog
+    from gossamer.crawls.compiling import compile_wiring
+    from gossamer.crawls.seeds import check_schemes, read_seeds, users_of
+    from gossamer.engine.graph import providers_of
+    from gossamer.engine.planning import plan
+    from gossamer.engine.wiring import with_settings
+    from gossamer.values.outcome import Outcome
+    from gossamer.values.task import Task
+    from gossamer.values.url import host_of, scheme_of
+
+    [url] = read_seeds([text])
+    wiring = compile_wiring([url], msgspec.structs.replace(options, auth=(*users_of([text]), *options.auth)))
+    for name, node in wiring.providers.items():
+        if node.use in ("http", "ftp", "gopher"):
+            wiring = with_settings(wiring, name, {"timings": True})
+    graph = plan(wiring, catalog())
+    check_schemes([url], graph)
+    module = served(graph.wiring)[scheme_of(url)]
+    units: dict[str, Any] = {**providers_of(graph, [module])}
+    async with contextlib.AsyncExitStack() as stack:
+        for unit in units.values():
+            await unit.start()
+            stack.push_async_callback(unit.stop)
+        response: Response = await units[module].fetch(Task(url, host_of(url)))
+    if response.outcome is Outcome.ADDRESS_REFUSED and response.error.endswith("off loopback"):
+        raise UsageError(
+            f"{url}: requests beyond this machine have to name a contact for site owners: give --contact URL_OR_MAIL, or set "
+            "GOSSAMER_CONTACT"
+        )
+    return url, response
 
 
 def read(name: str, content: bytes | None, content_type: str) -> "tuple[str, Response]":
@@ -239,19 +271,7 @@ def read(name: str, content: bytes | None, content_type: str) -> "tuple[str, Res
     if content is not None:
         return name, answer_of(content, content_type)
     path = Path(name)
-    try:
+    hint = "" if path.exists() else "; a URL begins with http:// or https://"
+    with refusing(UsageError, f"{name} cannot be read", hint):
         content = path.read_bytes()
-    except OSError as error:
-        hint = "; a URL begins with http:// or https://" if not path.exists() else ""
-        raise UsageError(f"{name}: cannot be read: {error.strerror or error}{hint}") from None
     return path.resolve().as_uri(), answer_of(content, content_type or mimetypes.guess_type(name)[0] or "")
-
-
-def canonical_base(text: str) -> str:
-    """The value of `--base` in canonical form. Raises UsageError: it is no URL."""
-    from gossamer.values.url import canonical
-
-    try:
-        return canonical(text)
-    except UnreadableUrl as error:
-        raise UsageError(f"--base: {error}") from None

@@ -10,6 +10,7 @@ import msgspec
 from gossamer.cli.helping import option
 from gossamer.cli.options import OptionsInGroups, crawl_options, read_options, read_seed_files, read_sets
 from gossamer.cli.saying import tell_plain
+from gossamer.engine.errors import refusing
 from gossamer.values.errors import UsageError
 
 _PROCESSOR = '''\
@@ -175,12 +176,10 @@ def new(part: str, name: str, output: str) -> int:
         if (folder / file).exists():
             raise UsageError(f"{folder / file} exists; choose another name")
     for file, text in texts.items():
-        try:
+        with refusing(UsageError, f"{folder / file} cannot be written"):
             folder.mkdir(parents=True, exist_ok=True)
             with (folder / file).open("x", encoding="utf-8") as out:
                 out.write(text.format(name=name, kind=kind))
-        except OSError as error:
-            raise UsageError(f"{folder / file} cannot be written: {error.strerror or error}") from None
         tell_plain(f"wrote {folder / file}")
     return 0
 

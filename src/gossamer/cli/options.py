@@ -187,12 +187,9 @@ def read_given(
 
 def read_config(path: str) -> dict[str, Any]:
     """The options of a TOML file, with `-` and `_` alike in names; they may stand in a table `[crawl]`."""
-    import tomllib
+    from gossamer.engine.files import toml_of
 
-    try:
-        plain = tomllib.loads(given_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: not TOML: {error}") from None
+    plain = toml_of(given_text(path), path, UsageError)
     table = plain.pop("crawl", {})
     if not isinstance(table, dict):
         raise UsageError(f"{path}: crawl is a table of options, as [crawl]")

@@ -159,6 +159,17 @@ def given_urls(urls: tuple[str, ...]) -> Iterator[str]:
             yield url
 
 
+def canonical_base(text: str) -> str:
+    """The value of `--base` in canonical form. Raises UsageError: it is no URL."""
+    from gossamer.values.errors import UnreadableUrl, UsageError
+    from gossamer.values.url import canonical
+
+    try:
+        return canonical(text)
+    except UnreadableUrl as error:
+        raise UsageError(f"--base: {error}") from None
+
+
 def given_bytes(name: str, called: str = "", most: int = -1) -> bytes:
     """The content of a file that a person named, or of standard input for `-`.
     Raises UsageError: it cannot be read; the message calls it `called`."""
@@ -171,7 +182,7 @@ def given_bytes(name: str, called: str = "", most: int = -1) -> bytes:
         from gossamer.values.errors import UsageError
 
         told = called or name or "a file without a name"
-        raise UsageError(f"{told}: cannot be read: {error.strerror or error}") from None
+        raise UsageError(f"{told} cannot be read: {error.strerror or error}") from None
 
 
 def given_text(name: str, called: str = "") -> str:

@@ -14,6 +14,7 @@ import click
 from gossamer.cli.helping import opened, option
 from gossamer.cli.options import OptionsInGroups, crawl_options, read_options
 from gossamer.cli.saying import say_json, tell_plain
+from gossamer.engine.errors import refusing
 from gossamer.engine.sheet import show_bytes
 from gossamer.values.errors import UsageError
 
@@ -145,11 +146,9 @@ def install(commands: click.Command, shell: str) -> str:
             f"--install-completion supports {', '.join(PLACES)}; name one of them, not {name or 'nothing'!r}"
         )
     path = Path.home() / PLACES[name]
-    try:
+    with refusing(UsageError, f"{path} cannot be written"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(kind(commands, {}, "gossamer", VARIABLE).source(), encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
     hint = "; add `fpath+=~/.zfunc` before `compinit` in ~/.zshrc" if name == "zsh" else ""
     return f"wrote {path}; start a new {name} to use it{hint}"
 

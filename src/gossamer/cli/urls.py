@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gossamer.cli.helping import RenamedOption, option
-from gossamer.cli.saying import given_bytes, given_urls, shown, tell
+from gossamer.cli.saying import canonical_base, given_bytes, given_urls, shown, tell
 from gossamer.crawls.machine import coroutine_runner
 from gossamer.values.errors import UnreadableUrl, UsageError
 
@@ -62,10 +62,7 @@ def normalize(urls: tuple[str, ...], base: str | None, normalize: tuple[str, ...
     except ValueError as error:
         raise UsageError(f"--normalize: {error}") from None
     if base is not None:
-        try:
-            base = canonical(base)
-        except UnreadableUrl as error:
-            raise UsageError(f"--base: {error}") from None
+        base = canonical_base(base)
     status = 0
     for text in given_urls(urls):
         try:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from gossamer.crawls.options import CrawlOptions
+from gossamer.engine.errors import refusing
 from gossamer.engine.files import replace_file
 from gossamer.engine.worker import Use
 from gossamer.engine.workers import Worker, WorkerFailed
@@ -97,10 +98,8 @@ class ItemFiles:
         for file, kind in self._files.items():
             from gossamer.query.item_files import register  # few crawls have item files
 
-            try:
+            with refusing(UsageError, f"--items {file} cannot be written"):
                 register(self._directory, file, self._layout(kind))
-            except OSError as error:
-                raise UsageError(f"--items {file} cannot be written: {error.strerror or error}") from None
 
 
 #: Followers of a crawl by name: the place that shows that the crawl has one, and the words for its failure.

@@ -25,6 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from gossamer.engine.errors import refusing
 from gossamer.values.errors import UsageError
 from gossamer.values.patterns import lazy_pattern
 
@@ -53,7 +54,7 @@ def listening_socket(name: str, port: int, most: int) -> socket.socket:
     Raises:
         UsageError: nothing can listen there; says why.
     """
-    try:
+    with refusing(UsageError, f"cannot listen at {name}:{port}"):
         info = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)[0]
         bound = socket.socket(info[0], socket.SOCK_STREAM)
         try:
@@ -63,8 +64,6 @@ def listening_socket(name: str, port: int, most: int) -> socket.socket:
         except OSError:
             bound.close()
             raise
-    except OSError as error:
-        raise UsageError(f"cannot listen at {name}:{port}: {error.strerror or error}") from None
     return bound
 
 

@@ -21,7 +21,7 @@ from gossamer.crawls.identity import token_of, user_agent
 from gossamer.crawls.options import CrawlOptions, all_options
 from gossamer.crawls.plan import CrawlPlan
 from gossamer.crawls.processes import Fleet
-from gossamer.engine.errors import FlowError, WiringError
+from gossamer.engine.errors import FlowError, WiringError, refusing
 from gossamer.engine.files import replace_file
 from gossamer.engine.graph import ComponentNode, Graph, ProviderNode
 from gossamer.engine.running import RunningGraph
@@ -338,9 +338,7 @@ class KeptChanges(LiveChanges):
     def _keep(self) -> None:
         """Write the wiring that runs by now: a resumed crawl goes by it."""
         graph, directory = self._running.whole, self._plan.directory
-        try:
+        with refusing(UsageError, f"{directory / CRAWL_FILE} cannot be written"):
             write_changes(directory, self._running.history)
             self._place.write(kept := self._plan.kept(graph), graph)
             self._fleet.keep(kept)
-        except OSError as error:
-            raise UsageError(f"{directory / CRAWL_FILE} cannot be written: {error.strerror or error}") from None

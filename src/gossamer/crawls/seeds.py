@@ -1,10 +1,8 @@
-"""Seeds: read as people write them, completed with a scheme, and judged before a crawl touches anything (design question 8);
-and one fetch of a URL without a crawl.
+"""Seeds: read as people write them, completed with a scheme, and judged before a crawl touches anything (design question 8).
 
 Place in the flow: commands and the API read seeds here before a crawl is compiled (:mod:`~gossamer.crawls.compiling`). A seed
 without a scheme, as `example.org`, gets the scheme that its server speaks: a connection is opened to the address that the crawl's
-own resolver and guard allow, and a TLS handshake is tried on it; no request is sent. `gossamer fetch` uses :class:`Fetching`, whose
-providers :func:`providers_of` makes without a crawl, as it does for `gossamer why`.
+own resolver and guard allow, and a TLS handshake is tried on it; no request is sent.
 """
 
 import asyncio
@@ -12,12 +10,9 @@ import datetime
 import itertools
 import os
 import ssl
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Self
-
-import msgspec
+from typing import Any
 
 from gossamer.crawls.builder import hostless, served
 from gossamer.crawls.catalog import catalog
@@ -25,15 +20,12 @@ from gossamer.crawls.compiling import compile_wiring
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.graph import Graph
 from gossamer.engine.planning import plan
-from gossamer.engine.unit import Provider, bind
-from gossamer.engine.wiring import Wiring, with_settings
+from gossamer.engine.wiring import Wiring
 from gossamer.fetcher.dns import GuardedResolver
 from gossamer.frontier.limits import FrontierSheet
 from gossamer.values.errors import AddressRefused, ResolutionFailed, UnreadableUrl, UrlTooLong, UsageError
 from gossamer.values.hosts import HostTable
-from gossamer.values.outcome import Outcome
 from gossamer.values.patterns import lazy_pattern
-from gossamer.values.task import Task
 from gossamer.values.url import (
     PLAIN_SCHEMES,
     are_plain,
@@ -46,7 +38,6 @@ from gossamer.values.url import (
     site_of,
     user_of,
 )
-from gossamer.values.visit import Response
 
 # Canonical URLs of seeds, and the directory of a crawl that was given none.
 
@@ -295,59 +286,3 @@ async def _speaks_tls(url: str, graph: Graph) -> bool:
             return True
         return False
     return True
-
-
-def providers_of(
-    graph: Graph, names: Iterable[str], known: Mapping[str, Provider[Any]] = MappingProxyType({})
-) -> dict[str, Provider[Any]]:
-    """These providers of a graph, each behind those that it uses, made as a crawl makes them, in a life of their own; none is
-    started. `known` stand for those of their names."""
-    wanted = graph.reached(names)
-    units: dict[str, Provider[Any]] = {}
-    for name, node in graph.providers.items():
-        if name in wanted and name in known:
-            units[name] = known[name]
-        elif name in wanted:
-            units[name] = unit = node.unit(node.sheet)
-            unit.name = name
-            bind(unit, node.roles, units)
-    return units
-
-
-class Fetching:
-    """Fetches one URL that a person gave: the same options, guard and limits as a crawl with that seed; robots are not asked."""
-
-    def __init__(self, url: str, options: CrawlOptions) -> None:
-        """Check everything, open nothing. Raises UsageError: the URL cannot be read, or nothing serves its scheme."""
-        [self.url] = read_seeds([url])
-        options = msgspec.structs.replace(options, auth=(*users_of([url]), *options.auth))
-        wiring = compile_wiring([self.url], options)
-        for name, node in wiring.providers.items():
-            if node.use in ("http", "ftp", "gopher"):
-                wiring = with_settings(wiring, name, {"timings": True})
-        self._graph: Graph = plan(wiring, catalog())
-        scheme = scheme_of(self.url)
-        modules = served(self._graph.wiring)
-        if scheme not in modules:
-            raise UsageError(f"{self.url}: no protocol module serves {scheme}:; known: {', '.join(sorted(modules))}")
-        self._units = providers_of(self._graph, [modules[scheme]])
-        self._module: Any = self._units[modules[scheme]]
-
-    async def __aenter__(self) -> Self:
-        for unit in self._units.values():
-            await unit.start()
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        for unit in reversed(self._units.values()):
-            await unit.stop()
-
-    async def fetch(self) -> Response:
-        """The answer. Raises UsageError: the address is one that may not be asked; says what would open it."""
-        response: Response = await self._module.fetch(Task(self.url, host_of(self.url)))
-        if response.outcome is Outcome.ADDRESS_REFUSED and response.error.endswith("off loopback"):
-            raise UsageError(
-                f"{self.url}: requests beyond this machine have to name a contact for site owners: give --contact "
-                f"URL_OR_MAIL, or set GOSSAMER_CONTACT"
-            )
-        return response

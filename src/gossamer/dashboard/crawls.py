@@ -23,6 +23,7 @@ from gossamer.analysis.watching import CrawlWatch, combined, read_samples
 from gossamer.crawls.control.facts import HostNow
 from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.dashboard.sites import is_own
+from gossamer.engine.errors import refusing
 from gossamer.query.host_list import HostList, HostPage
 from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.storage.tables.row_tables import SampleRow
@@ -91,10 +92,8 @@ class ShownCrawl:
             return found
 
     def _look(self, units: bool, agent: str) -> CrawlStanding:
-        try:
+        with refusing(CrawlDirectoryError, f"{self.directory} cannot be read"):
             return self._watching().look(units=units, agent=agent)
-        except OSError as error:
-            raise CrawlDirectoryError(f"{self.directory} cannot be read: {error.strerror or error}") from None
 
     def _watching(self) -> CrawlWatch:
         if self._watch is None:

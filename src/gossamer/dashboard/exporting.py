@@ -21,6 +21,7 @@ import msgspec
 from gossamer.dashboard.jobs import spawned
 from gossamer.dashboard.sites import read_form
 from gossamer.engine import processes
+from gossamer.engine.errors import refusing
 from gossamer.query.contract import EXPORT_FORMS, TABLE_FORMS
 from gossamer.values.errors import UsageError
 
@@ -97,14 +98,12 @@ class Exporter:
             raise UsageError(f"export: a crawl is exported to {', '.join(EXPORT_FORMS)}")
         what = wish.table if wish.to in TABLE_FORMS else wish.to
         target = folder_of(directory) / f"{what}-{datetime.now(UTC):%Y%m%dT%H%M%S}{EXPORT_FORMS[wish.to]}"
-        try:
+        with refusing(UsageError, f"{target.parent} cannot be written"):
             target.parent.mkdir(exist_ok=True)
             for path in target.parent.iterdir():
                 match = _PART.fullmatch(path.name)
                 if match and not processes.is_alive(int(match["process"])):  # a dashboard that is gone has left it
                     _discard(path)
-        except OSError as error:
-            raise UsageError(f"{target.parent} cannot be written: {error.strerror or error}") from None
         with self._turn:
             if sum(one.is_alive for one in self._made.values()) >= AT_ONCE:
                 raise UsageError(f"{AT_ONCE} exports are being made already; wait for one of them")

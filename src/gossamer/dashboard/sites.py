@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import msgspec
 
+from gossamer.engine.errors import refusing
 from gossamer.engine.files import NotPrivate, private, replace_private
 from gossamer.values.errors import GossamerError, UsageError
 
@@ -61,11 +62,9 @@ def read_form(name: str, body: bytes, kind: type[T]) -> T:
 def write_kept(path: Path, value: msgspec.Struct) -> None:
     """Put a value in the place of what a file holds, whole or not at all, readable for its owner alone.
     Raises UsageError: it cannot be written."""
-    try:
+    with refusing(UsageError, f"{path} cannot be written"):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_private(path, msgspec.json.format(msgspec.json.encode(value)))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 # Places of the units in the picture of a graph: remembered for this user, outside of every crawl.
@@ -106,15 +105,13 @@ def read_layout(folder: Path, key: str) -> Layout:
 def write_layout(folder: Path, key: str, body: bytes) -> Layout:
     """Keep a layout, given as JSON. Raises UsageError: it is none, or cannot be kept."""
     layout = read_form("layout", body, Layout)
-    try:
+    with refusing(UsageError, f"the layout cannot be kept in {folder}"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_private(_file(folder, key), msgspec.json.encode(layout))
         files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
         for path in files[KEPT:]:
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
-    except OSError as error:
-        raise UsageError(f"the layout cannot be kept in {folder}: {error.strerror or error}") from None
     return layout
 
 

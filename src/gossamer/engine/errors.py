@@ -9,9 +9,11 @@ consists of, never `gossamer[EXTRA]`: the index may know another package by the 
 runs now, wherever that lies.
 """
 
+import contextlib
 import re
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -76,6 +78,16 @@ class ComponentFailed(FlowError):
 
 
 # -- the command that installs an extra
+
+
+@contextlib.contextmanager
+def refusing(kind: type[Exception], told: str, advice: str = "") -> Iterator[None]:
+    """Tell an error of the operating system in one line: `kind` says what cannot be done (`told`), why, and the `advice`."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{told}: {error.strerror or error}{advice}") from None
+
 
 #: The checkout, where this file lies in one.
 _ROOT = Path(__file__).resolve().parents[3]

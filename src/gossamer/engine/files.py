@@ -25,9 +25,24 @@ import time
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from gossamer.engine.errors import SettingError
+
+# -- files that people write
+
+
+def toml_of(text: str, source: str, kind: type[Exception]) -> dict[str, Any]:
+    """The values of a text in TOML, which messages call `source`. Raises `kind`: it is none; says where."""
+    import tomllib  # few commands read any
+
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise kind(f"{source}: not TOML: {error}") from None
+    except RecursionError:
+        raise kind(f"{source}: not TOML: too many brackets within each other") from None
+
 
 # -- files that only grow
 

@@ -23,7 +23,7 @@ from gossamer.engine.connector import class_of
 from gossamer.engine.errors import SettingError, WiringError
 from gossamer.engine.sheet import Sheet, build, hidden, shown
 from gossamer.engine.transports import transport_of
-from gossamer.engine.unit import Provider
+from gossamer.engine.unit import Provider, bind
 from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, OnError, Wiring, with_settings
 
 # -- the value
@@ -403,3 +403,20 @@ def _drawn(graph: Graph) -> list[tuple[str, str, str]]:
 
 def _uses(graph: Graph) -> list[tuple[str, str]]:
     return [(name, used) for name, roles in graph.roles().items() for used in sorted(set(used_names(roles)))]
+
+
+def providers_of(
+    graph: Graph, names: Iterable[str], known: Mapping[str, Provider[Any]] = {}
+) -> dict[str, Provider[Any]]:
+    """These providers of a graph, each behind those that it uses, made as a crawl makes them, in a life of their own; none is
+    started. `known` stand for those of their names."""
+    wanted = graph.reached(names)
+    units: dict[str, Provider[Any]] = {}
+    for name, node in graph.providers.items():
+        if name in wanted and name in known:
+            units[name] = known[name]
+        elif name in wanted:
+            units[name] = unit = node.unit(node.sheet)
+            unit.name = name
+            bind(unit, node.roles, units)
+    return units

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.engine.errors import SettingError
+from gossamer.engine.errors import SettingError, refusing
 from gossamer.fetcher import request
 from gossamer.fetcher.cookies import COOKIES, IN_ALL, MAX_AGE, Cookie, CookieJar, CookieLog, fits
 from gossamer.fetcher.request import HttpSheet
@@ -270,13 +270,10 @@ def secret_of(reference: str, what: str = "credentials", most: int = _LARGEST_SE
 
 def private(path: Path, most: int) -> bytes:
     """A file that only its owner can read."""
-    try:
-        with path.open("rb") as file:
-            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
-                raise SettingError(f"{path} can be read by others; close it: chmod 600 {path}")
-            content = file.read(most + 1)
-    except OSError as error:
-        raise SettingError(f"{path} cannot be read: {error.strerror or error}") from None
+    with refusing(SettingError, f"{path} cannot be read"), path.open("rb") as file:
+        if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+            raise SettingError(f"{path} can be read by others; close it: chmod 600 {path}")
+        content = file.read(most + 1)
     if len(content) > most:
         raise SettingError(f"{path} is larger than {most:,} bytes")
     return content

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 import pycurl
 
-from gossamer.engine.errors import SettingError
+from gossamer.engine.errors import SettingError, refusing
 from gossamer.fetcher.authentication import REFERENCE, secret_of
 from gossamer.fetcher.contract import Endpoint, ProxyHealth
 from gossamer.values.errors import ResolutionFailed
@@ -83,10 +83,8 @@ class Proxy:
         """Its addresses, asked of the operating system once. Raises ResolutionFailed: it has none."""
         if self._known is None:
             loop = asyncio.get_running_loop()
-            try:
+            with refusing(ResolutionFailed, f"proxy {self._host}"):
                 found = await loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
-            except OSError as error:
-                raise ResolutionFailed(f"proxy {self._host}: {error.strerror or error}") from None
             first, *others = dict.fromkeys(str(address[0]) for *_, address in found)
             self._known = Endpoint(first, self._port, tuple(others))
         return self._known

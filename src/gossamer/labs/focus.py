@@ -21,7 +21,7 @@ from xxhash import xxh3_64_digest
 from gossamer.documents.terms import terms_of
 from gossamer.documents.text import prose
 from gossamer.engine.ends import Uses
-from gossamer.engine.errors import SettingError
+from gossamer.engine.errors import SettingError, refusing
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.expressions.contract import TaskGate
@@ -334,10 +334,7 @@ def profile(words: Iterable[str], examples: Sequence[Counter[str]]) -> dict[str,
 
 
 def _read(name: str) -> str:
-    try:
-        with Path(name).open("rb") as file:
-            data = file.read(EXAMPLE_BYTES)
-    except OSError as error:
-        raise SettingError(f"--topic-page {name}: {error.strerror or error}") from None
+    with refusing(SettingError, f"--topic-page {name}"), Path(name).open("rb") as file:
+        data = file.read(EXAMPLE_BYTES)
     markup = data.decode("utf-8", "replace")
     return prose(markup.encode(), len(markup)) if "<" in markup[:2_000] else markup

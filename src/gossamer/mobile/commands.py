@@ -12,6 +12,7 @@ import msgspec
 
 from gossamer.cli.helping import as_json, opened, option
 from gossamer.cli.saying import say_json, shown, tell
+from gossamer.engine.errors import refusing
 from gossamer.engine.sheet import show_bytes, show_count
 from gossamer.values.errors import UsageError
 
@@ -330,10 +331,8 @@ def _opened_runtime(sheet: str | None, serve: tuple[str, ...]) -> "Runtime":
 
 
 def _opened(path: Path) -> BinaryIO:
-    try:
+    with refusing(UsageError, f"{path} cannot be read"):
         return path.open("rb")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
 def _print(batches: "Iterable[CrawlerBatch]") -> None:

@@ -4,7 +4,6 @@ Place in the flow: the command line reads a file here and gets the value of :mod
 """
 
 import re
-import tomllib
 import typing
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +12,8 @@ from typing import Any
 import msgspec
 
 from gossamer.engine import sheet
+from gossamer.engine.errors import refusing
+from gossamer.engine.files import toml_of
 from gossamer.engine.sheet import in_words, nearest, written
 from gossamer.mobile.crawler import (
     DIGEST_PATTERN,
@@ -63,14 +64,12 @@ def read_crawler(path: Path) -> MobileCrawler:
 
 def text_of(path: Path, most: int, remedy: str) -> str:
     """The text of a file of at most so many bytes. Raises UsageError: it cannot be read, is larger, or is no UTF-8."""
+    with refusing(UsageError, f"{path} cannot be read"), path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise UsageError(f"{path}: more than {most} bytes; {remedy}")
     try:
-        with path.open("rb") as file:
-            data = file.read(most + 1)
-        if len(data) > most:
-            raise UsageError(f"{path}: more than {most} bytes; {remedy}")
         return written(data)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
     except ValueError as error:
         raise UsageError(f"{path}: {error}") from None
 
@@ -93,12 +92,7 @@ def with_numbers(
 def parse_crawler(text: str, source: str = "crawler") -> MobileCrawler:
     """The crawler that a text in TOML describes, checked; `source` is what messages call the text.
     Raises UsageError: as :func:`read_crawler`."""
-    try:
-        plain = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{source}: not TOML: {error}") from None
-    except RecursionError:
-        raise UsageError(f"{source}: not TOML for a crawler: too many brackets within each other") from None
+    plain = toml_of(text, source, UsageError)
     try:
         given = plain.pop("facts", {})
         # Values by name one by one, so that a message names the one that is wrong.

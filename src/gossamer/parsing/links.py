@@ -60,7 +60,7 @@ def parameters_of(file: str) -> Sequence[Parameter]:
             raise ValueError(f"more than {MAX_BYTES} bytes")
         return tuple(read_parameters(written(data).splitlines()))
     except OSError as error:
-        raise SettingError(f"list of parameters {file}: cannot be read: {error.strerror or error}") from None
+        raise SettingError(f"list of parameters {file} cannot be read: {error.strerror or error}") from None
     except ValueError as error:
         raise SettingError(f"list of parameters {file}: {error}") from None
 

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated
 
-from gossamer.engine.errors import SettingError
+from gossamer.engine.errors import SettingError, refusing
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.expressions.predicates import any_of, glob
@@ -310,11 +310,8 @@ def _read(file: str) -> NoiseList:
     be used."""
     if not file:
         return _shipped()
-    try:
-        with Path(file).open("rb") as opened:
-            data = opened.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise SettingError(f"list of noise {file}: cannot be read: {error.strerror or error}") from None
+    with refusing(SettingError, f"list of noise {file} cannot be read"), Path(file).open("rb") as opened:
+        data = opened.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise SettingError(f"list of noise {file}: more than {MAX_BYTES} bytes")
     found = NoiseList(data.decode("utf-8-sig", "replace").splitlines())

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gossamer.cli.fetch import NAMELESS, OPTIONS, canonical_base, fetched, read
+from gossamer.cli.fetch import NAMELESS, OPTIONS, fetched, read
 from gossamer.cli.helping import crawl_to_read, opened, option, raw_cells, to_file
 from gossamer.cli.options import options_named, read_options
-from gossamer.cli.saying import say_bytes, tell, tell_plain
+from gossamer.cli.saying import canonical_base, say_bytes, tell, tell_plain
 from gossamer.crawls.machine import coroutine_runner
 from gossamer.engine.sheet import parse
 from gossamer.rdf.store.questions import GRAPHS, ROWS, question_in

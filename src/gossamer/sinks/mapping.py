@@ -23,7 +23,6 @@ import datetime
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -31,6 +30,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from gossamer.engine.errors import refusing
+from gossamer.engine.files import toml_of
 from gossamer.engine.sheet import nearest, written
 from gossamer.storage.tables.contract import VISIT, TableSpec
 from gossamer.values.errors import UsageError
@@ -120,13 +121,11 @@ def read_sinks(path: Path, tables: dict[str, TableSpec]) -> SinkFile:
     """The sinks of a file, checked as far as the file alone tells.
     Raises UsageError: it cannot be read, or names what is not there; a line for each thing, without a password."""
     try:
-        plain = tomllib.loads(written(path.read_bytes()))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(f"{path}: not TOML: {error}") from None
+        with refusing(UsageError, f"{path} cannot be read"):
+            text = written(path.read_bytes())
     except ValueError as error:  # it is not text
         raise UsageError(f"{path}: {error}") from None
+    plain = toml_of(text, str(path), UsageError)
     sinks = plain.get("sinks")
     problems = (
         [problem for name, sink in sinks.items() for problem in _of_plain(f"{path}: sink {name}", name, sink, tables)]

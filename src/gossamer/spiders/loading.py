@@ -10,7 +10,7 @@ from typing import Annotated, Any, Protocol, runtime_checkable
 
 from gossamer.documents.document import Document
 from gossamer.documents.page import Page
-from gossamer.engine.errors import FlowError
+from gossamer.engine.errors import FlowError, refusing
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.parsing.contract import TOO_MANY_FINDINGS
@@ -68,10 +68,8 @@ def load(file: str, name: str = "") -> tuple[Any, Mapping[str, Any]]:
     """Return the spider of a file, by the name of its variable where the file has several, and the options with which the file
     would run it. Raises UsageError: there is no such file, it cannot be loaded, or it is not clear which spider is meant."""
     path = Path(file)
-    try:
+    with refusing(UsageError, f"{file} cannot be read"):
         source = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror or error}") from None
     module = ModuleType(MODULE)
     module.__file__ = str(path.resolve())
     with _as_module(module, path):

@@ -110,11 +110,16 @@ def test_a_file_is_read_and_named_in_messages(tmp_path: Path) -> None:
     path = tmp_path / "w.toml"
     path.write_text(TEXT, encoding="utf-8")
     assert read(path).source == str(path)
-    with pytest.raises(WiringError, match=r"missing\.toml: cannot be read: No such file"):
+    with pytest.raises(WiringError, match=r"missing\.toml cannot be read: No such file"):
         read(tmp_path / "missing.toml")
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(WiringError, match=r"w\.toml: cannot be read: "):
+    with pytest.raises(WiringError, match=r"w\.toml cannot be read: "):
         read(path)
+
+
+def test_brackets_that_nest_too_deep_are_one_line_and_no_traceback() -> None:
+    with pytest.raises(WiringError, match=r"w\.toml: not TOML: too many brackets within each other"):
+        parse(f"a = {'[' * 100_000}", "w.toml")
 
 
 def test_settings_are_replaced_in_a_copy() -> None:

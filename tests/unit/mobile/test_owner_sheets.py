@@ -115,7 +115,7 @@ def test_a_file_that_is_no_sheet_is_refused_in_one_line(tmp_path: Path, data: by
     file.write_bytes(data)
     with pytest.raises(UsageError, match=r"UTF-8|more than"):
         read_sheet(file)
-    with pytest.raises(UsageError, match=r"none\.toml: cannot be read"):
+    with pytest.raises(UsageError, match=r"none\.toml cannot be read"):
         read_sheet(tmp_path / "none.toml")
 
 

@@ -107,7 +107,7 @@ def test_a_site_where_nothing_can_be_had_ends_with_4(tmp_path: Path, capsys: pyt
         (["--serve", "a.example=/no/such/folder"], "/no/such/folder: cannot be served: No such file or directory"),
         (["--serve", "archive=/no/such/folder"], "/no/such/folder: cannot be served: No such file or directory"),
         (["--serve", "a.example=/", "--seed", "http://["], "--seed: "),
-        (["--config", "/no/such/file"], "/no/such/file: cannot be read"),
+        (["--config", "/no/such/file"], "/no/such/file cannot be read"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_status_2(

@@ -80,7 +80,7 @@ def test_a_file_whose_system_gives_no_number_for_its_error_is_told_with_its_text
 
     file = written(tmp_path, HEAD)
     monkeypatch.setattr("pathlib.Path.read_bytes", without_number)
-    with pytest.raises(UsageError, match=r"mine\.py: cannot be read: the share does not answer$"):
+    with pytest.raises(UsageError, match=r"mine\.py cannot be read: the share does not answer$"):
         load(file)
 
 

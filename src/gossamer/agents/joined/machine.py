@@ -32,8 +32,7 @@ from gossamer.agents.steering import LONGEST
 from gossamer.agents.supervision import REQUESTS
 from gossamer.agents.wiring import STORE_USE
 from gossamer.crawls.builder import with_directory
-from gossamer.crawls.control.line import AgentLine, AgentSilent
-from gossamer.crawls.control.server import read_request
+from gossamer.crawls.control.server import AgentLine, AgentSilent, read_request
 from gossamer.crawls.control.wire import Malformed, NotDone, RequestRefused
 from gossamer.engine.errors import FlowError
 from gossamer.engine.files import replace_file, replace_private

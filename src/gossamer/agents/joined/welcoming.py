@@ -28,8 +28,7 @@ from gossamer.agents.process import ORDERS, WIRING, AgentOrders
 from gossamer.agents.supervision import REFUSING, REQUESTS
 from gossamer.agents.wiring import STORE_USE
 from gossamer.backup.options import StoreOptions
-from gossamer.crawls.control.line import place_of
-from gossamer.crawls.control.server import ControlServer
+from gossamer.crawls.control.server import ControlServer, place_of
 from gossamer.crawls.control.wire import HEADER, Answered, ControlRequest, encode, read_answer
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.errors import BrokenFrame, WiringError

@@ -151,13 +151,11 @@ def hosts_of_running(crawl: Steerable, names: Sequence[str]) -> HostsNow:
 def host_of_running(crawl: Steerable, host: str) -> HostKnown:
     """Facts about a host of a running crawl, by its canonical name."""
     known = host_known(crawl.ledger, crawl.graph, host)
-    now = crawl.ledger.clock.now()
-    for unit in crawl.providers(HostPoliteness):
-        state = msgspec.structs.replace(known.state, delay=unit.delay(host), delay_reason=unit.delay_reason(host))
-        held = next(iter(unit.held([host])), Held(host, 0.0, ""))
-        until = now + held.seconds if held.why else 0.0
-        known = msgspec.structs.replace(known, state=state, held_by=str(held.why), until=until)
-    return known
+    now = hosts_of_running(crawl, [host]).hosts.get(host)
+    if now is None:
+        return known
+    state = msgspec.structs.replace(known.state, delay=now.delay, delay_reason=now.delay_reason)
+    return msgspec.structs.replace(known, state=state, held_by=now.held_by, until=now.until)
 
 
 def host_known(ledger: RocksLedger, graph: Graph, host: str) -> HostKnown:

@@ -1,7 +1,9 @@
-"""The crawl's side of control: a socket beside the crawl, on its own event loop, that can hold nothing up.
+"""The crawl's side of control: a socket beside the crawl, on its own event loop, that can hold nothing up; and the line by
+which the supervisor of several agents asks each of them.
 
 A request is read with a limit and a deadline, answered by one call of a coroutine, and its answer written with a deadline.
-A client that is not our user, is not understood or is too slow is dropped; the crawl does not notice.
+A client that is not our user, is not understood or is too slow is dropped; the crawl does not notice. An agent that is being
+started again does not answer its supervisor, and holds up no round.
 """
 
 import asyncio
@@ -18,6 +20,7 @@ import msgspec
 from gossamer.crawls.control import messages, wire
 from gossamer.engine.errors import FlowError, WiringError
 from gossamer.engine.remote.addresses import listening_unix_socket, remove_unix_socket, stop_listening
+from gossamer.storage.members import AGENTS
 from gossamer.values.errors import GossamerError
 
 # The request that some bytes are: one that ships (:mod:`messages`), or one that an installed package offers by an entry point of
@@ -192,3 +195,87 @@ class ControlServer:
         writer.write(wire.encode(answer))
         async with asyncio.timeout(self._patience):
             await writer.drain()
+
+
+# Questions to one agent, over the control socket that it serves as any crawl does.
+
+#: Seconds for an answer of an agent, which answers between two steps of its own. A checkpoint takes longer.
+LINE_PATIENCE = 10.0
+
+
+class AgentSilent(GossamerError):
+    """The agent does not answer: it is not there, or is being started again."""
+
+
+def place_of(directory: Path, agent: str) -> Path:
+    """The folder of an agent's state: its control socket is called after it, as a crawl's is after its directory."""
+    return directory / Path(AGENTS).parent / agent
+
+
+class AgentLine:
+    def __init__(self, directory: Path, agent: str) -> None:
+        self._place = place_of(directory, agent)
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+        self._turn = asyncio.Lock()
+        self.is_silent = False
+        """It has not answered for long: the others do not wait for it, while one question stays open."""
+
+    async def ask(self, request: wire.ControlRequest, patience: float = LINE_PATIENCE) -> wire.Answered:
+        """Ask, and wait for the answer. Raises AgentSilent: there is none; RequestRefused: it was not done."""
+        if self.is_silent:
+            raise AgentSilent(f"{self._place.name} does not answer: it is silent")
+        return await self._answer(request, patience)
+
+    async def beat(self, request: wire.ControlRequest, form: Any) -> Any:
+        """Ask for a value of this form, and wait for as long as it takes. Raises as :meth:`ask`, where the process is gone."""
+        return self._value(await self._answer(request, None), form)
+
+    async def _answer(self, request: wire.ControlRequest, patience: float | None) -> wire.Answered:
+        try:
+            async with asyncio.timeout(patience), self._turn:
+                try:
+                    reader, writer = self._streams or await self._connected()
+                    writer.write(wire.encode(request))
+                    await writer.drain()
+                    header = await reader.readexactly(wire.HEADER)
+                    answer = wire.read_answer(await reader.readexactly(wire.read_length(header, wire.MAX_ANSWER)))
+                except BaseException:
+                    # Only the one that has the turn hangs up: a later answer would be taken for that of the next question.
+                    self.close()
+                    raise
+        except (OSError, EOFError, TimeoutError, wire.Malformed) as error:
+            raise AgentSilent(f"{self._place.name} does not answer: {type(error).__name__}") from None
+        if isinstance(answer, wire.NotDone):
+            raise wire.RequestRefused(answer)
+        return answer
+
+    async def told(self, request: wire.ControlRequest, form: Any, patience: float = LINE_PATIENCE) -> Any:
+        return self._value(await self.ask(request, patience), form)
+
+    @staticmethod
+    def _value(answer: wire.Answered, form: Any) -> Any:
+        assert isinstance(answer, wire.Told)
+        return msgspec.json.decode(answer.value, type=form)
+
+    async def do(self, request: wire.ControlRequest, patience: float = LINE_PATIENCE) -> str:
+        """Ask for something to be done; returns what was done, in words. Raises as :meth:`ask`."""
+        answer = await self.ask(request, patience)
+        assert isinstance(answer, wire.Done)
+        return answer.text
+
+    async def _connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        for path in wire.sockets(self._place):
+            try:
+                reader, writer = await asyncio.open_unix_connection(path)
+            except OSError:
+                continue  # no process has listened here, or none does any more
+            if wire.other_end_is(writer):
+                self._streams = reader, writer
+                return self._streams
+            writer.close()
+        raise ConnectionRefusedError
+
+    def close(self) -> None:
+        if self._streams is not None:
+            self._streams[1].close()
+            self._streams = None

@@ -28,7 +28,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.engine.errors import WiringError
+from gossamer.engine.errors import WiringError, refusing
 from gossamer.engine.files import replace_file
 
 #: Bytes of a socket's path that every system takes (104 on BSD and macOS), less the ending of its first name.
@@ -81,11 +81,9 @@ def listening_unix_socket(path: Path) -> tuple[socket.socket, int]:
     """A socket that listens at `path`, and the file's inode. Raises WiringError: the folder is open to others, another
     process listens there, or something else has that name."""
     folder = path.parent
-    try:
+    with refusing(WiringError, f"folder {str(folder)!r} for a socket cannot be made"):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         seen = folder.lstat()
-    except OSError as error:
-        raise WiringError(f"folder {str(folder)!r} for a socket cannot be made: {error.strerror or error}") from None
     if not stat.S_ISDIR(seen.st_mode) or seen.st_uid != os.getuid() or stat.S_IMODE(seen.st_mode) & 0o077:
         raise WiringError(
             f"folder {str(folder)!r} must be a real folder of yours and closed to others; run: chmod 700 {folder}"

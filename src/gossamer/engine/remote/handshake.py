@@ -23,7 +23,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from gossamer.engine.errors import BrokenFrame, RemoteRefused, WiringError
+from gossamer.engine.errors import BrokenFrame, RemoteRefused, WiringError, refusing
 from gossamer.engine.remote.frames import (
     NONCE_BYTES,
     VERSION,
@@ -82,12 +82,10 @@ def read_secret(secret_file: str, environment: Mapping[str, str]) -> bytes:
     the secret is too short to be one."""
     if not secret_file:
         return _judged(environment.get(SECRET_VARIABLE, "").strip().encode(), f"the variable {SECRET_VARIABLE}")
-    try:
+    with refusing(WiringError, f"secret_file {secret_file!r} cannot be read"):
         mode = Path(secret_file).stat().st_mode
         with Path(secret_file).open("rb") as file:
             secret = file.read(_SECRET_FILE_BYTES).strip()
-    except OSError as error:
-        raise WiringError(f"secret_file {secret_file!r} cannot be read: {error.strerror or error}") from None
     if stat.S_IMODE(mode) & 0o077 and os.name == "posix":
         raise WiringError(f"secret_file {secret_file!r} is open to others; run: chmod 600 {secret_file}")
     if not secret:

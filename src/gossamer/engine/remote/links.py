@@ -15,7 +15,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
-from gossamer.engine.errors import BrokenFrame, RemoteRefused, WiringError
+from gossamer.engine.errors import BrokenFrame, RemoteRefused, WiringError, refusing
 from gossamer.engine.remote import handshake
 from gossamer.engine.remote.addresses import (
     BACKLOG,
@@ -115,10 +115,8 @@ class Listener:
         if address.seal:
             sealed["ssl"], self.channel = serving(address.seal)
             sealed["ssl_handshake_timeout"] = HANDSHAKE_DEADLINE
-        try:
+        with refusing(WiringError, f"cannot listen at {address}"):
             self._server = await loop.create_server(made, address.host, address.port, backlog=BACKLOG, **sealed)
-        except OSError as error:
-            raise WiringError(f"cannot listen at {address}: {error.strerror or error}") from None
         port = self._server.sockets[0].getsockname()[1]
         self.address = Address("tcp", host=address.host, port=port, seal=address.seal)
 

@@ -151,6 +151,6 @@ def _read(path: Path) -> dict[str, RuntimeKey]:
             plain = tomllib.loads(written(file.read()))
         return msgspec.convert(plain, dict[str, RuntimeKey])
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
     except ValueError as error:
         raise UsageError(f'{path}: not keys of runtimes: {error}; write ["https://ADDRESS"] and key = "..."') from None

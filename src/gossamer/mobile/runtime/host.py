@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from gossamer._version import __version__
+from gossamer.engine.errors import refusing
 from gossamer.mobile.confined.keeper import ConfinedEnd, ProcessLimits
 from gossamer.mobile.contract import (
     MAX_WAIT,
@@ -163,10 +164,8 @@ class RuntimeHost:
         note = JourneyNote(sender, identity, digest, accepted=time.time())
         if not self.shelf.has_room(len(crawler)):
             raise RuntimeUnavailable("the runtime's disk is full")
-        try:
+        with refusing(RuntimeUnavailable, "the runtime cannot keep it"):
             await asyncio.to_thread(folder.create, note, crawler)
-        except OSError as error:
-            raise RuntimeUnavailable(f"the runtime cannot keep it: {error.strerror or error}") from None
         journey = HostedJourney(folder, note, self.shelf, self._sheet.limits.kept, self._changed)
         self._journeys[sender, identity] = journey
         self._diary.tell("accepted", sender=sender, crawler=identity, program=program.digest, bytes=len(crawler))
@@ -315,8 +314,6 @@ class HostedLink:
         journey = self._host.journey(self._sender, identity)
         if journey is None:
             return CrawlerStanding("unknown")
-        try:
+        with refusing(RuntimeUnavailable, "the runtime cannot write"):
             await asyncio.to_thread(change, journey)
-        except OSError as error:
-            raise RuntimeUnavailable(f"the runtime cannot write: {error.strerror or error}") from None
         return journey.standing()

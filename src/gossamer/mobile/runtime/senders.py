@@ -19,6 +19,7 @@ import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
+from gossamer.engine.errors import refusing
 from gossamer.engine.files import NotPrivate, private, replace_private
 from gossamer.engine.remote.addresses import new_certificate
 from gossamer.values.errors import UsageError
@@ -132,10 +133,8 @@ class Senders:
             raise UsageError(f"{self._path} cannot be read: {error}; remove it, and admit senders again") from None
 
     def _write(self, senders: dict[str, str]) -> None:
-        try:
+        with refusing(UsageError, f"{self._path} cannot be written"):
             replace_private(self._path, msgspec.json.format(msgspec.json.encode(SendersFile(senders))))
-        except OSError as error:
-            raise UsageError(f"{self._path} cannot be written: {error.strerror or error}") from None
 
 
 def _hashed(key: str) -> str:

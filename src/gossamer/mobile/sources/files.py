@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
+from gossamer.engine.errors import refusing
 from gossamer.mobile.contract import Withheld
 from gossamer.values.body import PIECE, BodyWriter
 from gossamer.values.errors import UsageError
@@ -162,10 +163,8 @@ class FileSource:
         self._root = root
         self._limit = limit
         self._ignores_htaccess = ignores_htaccess
-        try:
+        with refusing(UsageError, f"{root}: cannot be served"):
             os.close(self._opened_root())
-        except OSError as error:
-            raise UsageError(f"{root}: cannot be served: {error.strerror or error}") from None
 
     def answer(self, url: str) -> Response | Withheld:
         names = names_of(url)

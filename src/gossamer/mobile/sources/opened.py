@@ -18,6 +18,7 @@ from typing import Final, Self
 import msgspec
 
 from gossamer.documents.content_coding import undone
+from gossamer.engine.errors import refusing
 from gossamer.engine.unit import Clock, SystemClock
 from gossamer.fetcher.dns import ResolverSheet, SystemResolver
 from gossamer.fetcher.http import HttpModule
@@ -117,10 +118,8 @@ def _stored(place: Path, limit: int) -> PageSource:
         return CrawlSource(ArchiveReader(crawl_directory(str(place))), limit=limit)
     if place.is_file():
         return WarcSource([place], limit=limit)
-    try:
+    with refusing(UsageError, f"{place}: cannot be served"):
         files = sorted(one for one in place.iterdir() if one.name.endswith(_RECORDED) and one.is_file())
-    except OSError as error:
-        raise UsageError(f"{place}: cannot be served: {error.strerror or error}") from None
     if not files:
         raise UsageError(
             f"{place} holds neither a crawl nor WARC files; name a crawl's directory, a WARC file or a folder of them"

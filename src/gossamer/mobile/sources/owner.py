@@ -5,7 +5,6 @@ Place in the flow: the command line reads a sheet here, :class:`~gossamer.mobile
 """
 
 import re
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,6 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from gossamer.engine.files import toml_of
 from gossamer.engine.sheet import nearest
 from gossamer.expressions.compiling import Expression
 from gossamer.expressions.syntax import ExpressionError
@@ -156,10 +156,7 @@ def read_sheet(path: Path | None, serve: Sequence[str] = ()) -> OwnerSheet:
 def parse_sheet(text: str, source: str = "runtime.toml") -> OwnerSheet:
     """The sheet that a text in TOML describes; `source` is what messages call the text.
     Raises UsageError: it describes none; one line with the place."""
-    try:
-        plain = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise UsageError(f"{source}: not TOML: {error}") from None
+    plain = toml_of(text, source, UsageError)
     plain = with_numbers(plain, _UNITS, lambda name, why: UsageError(f"{source}: {name}: {why}"))
     if isinstance(limits := plain.get("limits"), dict):
         plain["limits"] = with_numbers(limits, _UNITS, lambda name, why: UsageError(f"{source}: limits.{name}: {why}"))

@@ -22,6 +22,7 @@ import msgspec
 from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
 
+from gossamer.engine.errors import refusing
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.url import canonical
 
@@ -65,10 +66,8 @@ class ReplayIndex:
         self.files = tuple(files)
         digest = hashlib.sha256(str(LAYOUT).encode())  # the name of the index changes with the files
         for path in files:
-            try:
+            with refusing(ReplayError, f"{path} cannot be read"):
                 found = path.stat()
-            except OSError as error:
-                raise ReplayError(f"{path} cannot be read: {error.strerror or error}") from None
             digest.update(msgspec.json.encode([str(path.resolve()), found.st_size, found.st_mtime_ns]))
         folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
         self.path = (cache or Path(folder, "gossamer", "replay")) / f"{digest.hexdigest()[:32]}.replay"

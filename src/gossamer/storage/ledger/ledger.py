@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import msgspec
 
+from gossamer.engine.errors import refusing
 from gossamer.engine.files import Point, crash_at
 from gossamer.storage.ledger import opening, schema
 from gossamer.storage.ledger.depth import DepthLimit, KeptLinks
@@ -164,10 +165,8 @@ class RocksLedger(LedgerReader):
         if snapshot is None and not self.places.ledger.is_dir():
             raise opening.missing(self.places.state)
         with ExitStack() as stack:
-            try:
+            with refusing(CrawlDirectoryError, f"cannot read {self.places.ledger}"):
                 path = snapshot or stack.enter_context(opening.readable(self.places.ledger))
-            except OSError as error:
-                raise CrawlDirectoryError(f"cannot read {self.places.ledger}: {error.strerror or error}") from None
             open_it = partial(self.store_type, path, self.sheet, read_only=True)
             self._store = open_it() if snapshot is not None else opening.open_beside(self.places.ledger, open_it)
             stack.callback(self._store.close)

@@ -27,6 +27,7 @@ import msgspec
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
+from gossamer.engine.errors import refusing
 from gossamer.engine.files import replace_file
 from gossamer.values.agents import fault_of, member, named
 from gossamer.values.errors import UsageError
@@ -77,15 +78,13 @@ def new_key(members: Sequence[str]) -> ExchangeKey:
 
 def read_key(path: Path) -> ExchangeKey:
     """The key in a file. Raises UsageError: it cannot be read, or is none."""
-    try:
+    with refusing(UsageError, f"the exchange key {path} cannot be read"):
         if path.exists() and not path.is_file():
             raise UsageError(
                 f"the exchange key {path} is no file; take a copy of {EXCHANGE_KEY} of the first agent's crawl"
             )
         with path.open("rb") as file:  # a pipe would hang where it has no writer
             data = file.read(_MOST_BYTES)
-    except OSError as error:
-        raise UsageError(f"the exchange key {path} cannot be read: {error.strerror or error}") from None
     try:
         key = msgspec.json.decode(data, type=ExchangeKey)
         is_one = key.format == _KEY_FORMAT and len(bytes.fromhex(key.secret)) == _SECRET_BYTES and bool(key.names)
@@ -261,31 +260,28 @@ class ForAnother(UsageError):
 def proved(path: Path, key: ExchangeKey, agent: str) -> UrlFile:
     """The exchange file there, when it is proved to be whole, of this exchange, and for this agent. Raises ForAnother: another
     agent is to have it; UsageError: it is not for other reasons; says what is wrong, and what to do."""
-    try:
-        with _opened(path) as file:
-            header, start = _header(file, path)
-            if header.exchange != key.exchange:
-                raise UsageError(
-                    f"{path} belongs to another crawl, whose exchange is {header.exchange!r}; nothing of it is merged"
-                )
-            if header.receiver != agent:
-                raise ForAnother(f"{path} is for {header.receiver}, and this is {agent}; merge it there")
-            if header.sender == agent:
-                raise UsageError(f"{path} says that {agent} sent it to itself; nothing of it is merged")
-            if header.rule != key.rule or header.sender not in key.names:
-                raise UsageError(
-                    f"{path} comes from an agent that divides the web in another way; give all agents the same key"
-                )
-            there = file.seek(0, os.SEEK_END) - start
-            if there < header.bytes:
-                raise UsageError(f"{path} is cut: {there:,} of {header.bytes:,} bytes are there; bring it again")
-            if there > header.bytes:
-                raise UsageError(f"{path} has {there - header.bytes:,} bytes behind its end; bring it again")
-            file.seek(start)
-            if file_digest(file, sha256).hexdigest() != header.sha256:
-                raise UsageError(f"{path} is damaged: its bytes are not those that were written; bring it again")
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
+    with refusing(UsageError, f"{path} cannot be read"), _opened(path) as file:
+        header, start = _header(file, path)
+        if header.exchange != key.exchange:
+            raise UsageError(
+                f"{path} belongs to another crawl, whose exchange is {header.exchange!r}; nothing of it is merged"
+            )
+        if header.receiver != agent:
+            raise ForAnother(f"{path} is for {header.receiver}, and this is {agent}; merge it there")
+        if header.sender == agent:
+            raise UsageError(f"{path} says that {agent} sent it to itself; nothing of it is merged")
+        if header.rule != key.rule or header.sender not in key.names:
+            raise UsageError(
+                f"{path} comes from an agent that divides the web in another way; give all agents the same key"
+            )
+        there = file.seek(0, os.SEEK_END) - start
+        if there < header.bytes:
+            raise UsageError(f"{path} is cut: {there:,} of {header.bytes:,} bytes are there; bring it again")
+        if there > header.bytes:
+            raise UsageError(f"{path} has {there - header.bytes:,} bytes behind its end; bring it again")
+        file.seek(start)
+        if file_digest(file, sha256).hexdigest() != header.sha256:
+            raise UsageError(f"{path} is damaged: its bytes are not those that were written; bring it again")
     if not hmac.compare_digest(_seal(header, key).encode(), header.seal.encode("utf-8", "replace")):
         raise UsageError(
             f"{path} is forged, or its header was changed: its seal was not made with the key of this exchange"
