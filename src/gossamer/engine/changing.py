@@ -30,7 +30,7 @@ from gossamer.engine.graph import ComponentNode, ConnectorNode, Graph, ProviderN
 from gossamer.engine.local import FusedConnector
 from gossamer.engine.runner import Runner
 from gossamer.engine.sheet import change, properties
-from gossamer.engine.unit import Provider, Unit, bind
+from gossamer.engine.unit import Provider, Unit
 from gossamer.engine.wiring import TABLES
 
 if TYPE_CHECKING:
@@ -315,10 +315,7 @@ class _Change:
         running.providers = self.providers
         running.runners.update(self.runners)
         running.whole = self.whole
-        for name, roles in self.then.roles().items():
-            if name not in todo.coming_components and name not in todo.coming_providers:
-                for unit in running.units(name):
-                    bind(unit, roles, self.providers)
+        running.bind()
         for node, runner in self._staying():
             if node.name in todo.pools:
                 runner.resize(node.plan.workers, node.plan.idle)

@@ -348,6 +348,14 @@ class RunningGraph:
                 unit.sheet = before
                 unit.changed(after)
             raise
+        if isinstance(units[0], Provider):
+            self.bind()  # it may have something to say now, or nothing any more
+
+    def bind(self) -> None:
+        """Give every unit the providers of its roles, as the graph says."""
+        for name, roles in self.graph.roles().items():
+            for unit in self.units(name):
+                bind(unit, roles, self.providers)
 
     async def suspend(self, name: str) -> None:
         """Let a component take up nothing more; return when what it has in hand is finished."""

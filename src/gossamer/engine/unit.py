@@ -207,6 +207,9 @@ class Provider(Unit[S]):
     """Its memory decides what the crawl does, so that two copies in two processes would disagree.
     While the graph runs, only a provider that stands in front of it (or one that it stands in front of) takes its place."""
 
+    says_nothing = False
+    """Its settings (:meth:`read_sheet`) give it nothing to do: roles of several providers go without it until they change."""
+
 
 def bind(
     unit: Unit[Any], roles: Mapping[str, str | Mapping[str, tuple[str, ...]]], known: Mapping[str, Provider[Any]]
@@ -215,7 +218,10 @@ def bind(
         if isinstance(bound, str):
             setattr(unit, role, known[bound])
         else:
-            setattr(unit, role, {key: tuple(known[name] for name in names) for key, names in bound.items()})
+            groups = {key: [known[name] for name in names] for key, names in bound.items()}
+            setattr(
+                unit, role, {key: tuple(one for one in group if not one.says_nothing) for key, group in groups.items()}
+            )
 
 
 @contextlib.asynccontextmanager

@@ -112,7 +112,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
     def stir(self) -> None:
         """There may be tasks in the queues that were not there before."""
         self.turns.is_stirred = True
-        self.signal("tasks")
+        self.signals["tasks"].set()
 
     def recount(self) -> None:
         """Go on from what the ledger has counted: before the first task, again where records were given up meanwhile."""
@@ -166,7 +166,7 @@ class Frontier(AsynchronousFilter[FrontierSheet]):
         if host is not None and not answer.is_errand:
             host.is_lively = answer.outcome in ANSWERED and answer.elapsed < LIVELY
         self.turns.put(answer.host)
-        self.signal("tasks")
+        self.signals["tasks"].set()
 
     def on_committed_many(self, group: Sequence[Committed]) -> None:
         hosts: dict[str, None] = {}

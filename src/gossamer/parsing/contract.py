@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import msgspec
 
 from gossamer.fetcher.contract import RequestSender
-from gossamer.values.request_identity import Requested, identity_of
+from gossamer.values.request_identity import Requested
 from gossamer.values.task import Answer, RetryDecision, Task
 from gossamer.values.visit import Found, Item, Order, Raised, Response, Statements, Visit
 
@@ -54,45 +54,6 @@ class Processor(Protocol):
         Orders are declared in :mod:`gossamer.values.visit`.
         """
         ...
-
-
-class FoundLinks(msgspec.Struct, eq=False):
-    """The links of one page as they are found, in bounded memory: of too many, each spelling once, up to :data:`MAX_FOUND`."""
-
-    links: list[Found] = []
-    """In document order. Code that adds to it calls :meth:`bound` now and then."""
-    left_out: int = 0
-    """How many were left out, each spelling once as far as that is known."""
-
-    def take(self, found: Iterable[Found]) -> None:
-        """Add these, which one tag or one style sheet can have a million of."""
-        links = self.links
-        for one in found:
-            links.append(one)
-            if len(links) > 2 * MAX_FOUND:
-                self.bound()
-
-    def bound(self, most: int = 2 * MAX_FOUND) -> None:
-        """Keep the bound where there are more than `most`: with twice as many as are kept, the cost is linear."""
-        if len(self.links) > most:
-            once = _each_once(self.links)
-            self.left_out += max(0, len(once) - MAX_FOUND)
-            self.links[:] = once[:MAX_FOUND]
-
-
-def _each_once(found: Iterable[Found]) -> list[Found]:
-    """Those that differ in more than a fragment, each at its first place; one is `nofollow` only if each occurrence is."""
-    kept: dict[str, Found] = {}
-    for one in found:
-        href, request = one.href, one.request
-        cut = href.find("#")
-        # The parser drops white space at the end, and keeps it before a fragment.
-        spelling = href if cut < 0 or href[:cut][-1:].isspace() else href[:cut]
-        identity = spelling if request is None else identity_of(spelling, request.mark)
-        first = kept.setdefault(identity, one)
-        if first.nofollow and not one.nofollow:
-            kept[identity] = msgspec.structs.replace(first, nofollow=False)
-    return list(kept.values())
 
 
 class Handled(msgspec.Struct, frozen=True):

@@ -48,8 +48,7 @@ def judged(
     if not links:
         return visit
     rejected = dict(visit.rejected)
-    whole = refusal(gates, "expand", visit)
-    if whole:
+    if gates and (whole := refusal(gates, "expand", visit)):
         rejected[whole] = rejected.get(whole, 0) + len(links)
         return msgspec.structs.replace(visit, links=(), refused=visit.links, rejected=rejected)
     refused: list[Link] = []
@@ -138,13 +137,11 @@ class PatternFilter(Provider[PatternSheet]):
                 return "exclude"
             return "include" if include is not None and include.search(url) is None else ""
 
-        self._idle = include is None and exclude is None
+        self.says_nothing = include is None and exclude is None
         self._verdict = lru_cache(REMEMBERED_URLS)(verdict)
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`exclude` or `include` for each link that is refused."""
-        if self._idle:
-            return [""] * len(links)
         verdict = self._verdict
         return [verdict(link.url) for link in links]
 
@@ -173,18 +170,14 @@ class ConstraintFilter(Provider[ConstraintSheet]):
             never = [DomainConstraint(one) for one in self.sheet.never]
         except ValueError as error:
             raise SettingError(str(error)) from None
-        self._only, self._never = only, never
+        self._only, self._never, self.says_nothing = only, never, not (only or never)
         self._of_host = Remembered(self._judge, REMEMBERED_HOSTS)
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`never` or `only` for each link that is refused."""
-        if not (self._only or self._never):
-            return [""] * len(links)
         return [self._of_host[host_of(link.url)] for link in links]
 
     def judge_tasks(self, gate: TaskGate, tasks: Sequence[Task]) -> Sequence[str]:
-        if not (self._only or self._never):
-            return [""] * len(tasks)
         return [self._of_host[task.host] for task in tasks]
 
     def _judge(self, host: str) -> str:
@@ -230,6 +223,7 @@ class ExpressionFilter(Provider[ExpressionSheet]):
         except ExpressionError as error:
             raise SettingError(f"filter `until`: {error}") from None
         self._gates, self._goal = gates, goal
+        self.says_nothing = goal is None and not any(gates.values())
 
     def _of(self, gate: Gate) -> list[Expression]:
         try:

@@ -27,10 +27,9 @@ from gossamer.parsing.contract import (
     MAX_ORDERS,
     MAX_YIELDED,
     TOO_MANY_FINDINGS,
-    FoundLinks,
     Processor,
 )
-from gossamer.parsing.html import HtmlLinksSheet, found_in_fields, refresh_target
+from gossamer.parsing.html import FoundLinks, HtmlLinksSheet, found_in_fields, refresh_target
 from gossamer.values.body import BodyWriter
 from gossamer.values.errors import ParseSkipped, ReadApart, UnreadableUrl
 from gossamer.values.items import as_item, raised

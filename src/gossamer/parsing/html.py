@@ -36,11 +36,12 @@ from gossamer.documents.skim import SPANNED, Skim, Span, Tag
 from gossamer.documents.statements import NOFOLLOW, FieldLink
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.parsing.contract import MAX_FOUND, FoundLinks
+from gossamer.parsing.contract import MAX_FOUND
 from gossamer.parsing.other_links import candidates, link_type, requisites, waiting
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.patterns import lazy_pattern
 from gossamer.values.relations import BACKGROUNDS, LINK_TYPES
+from gossamer.values.request_identity import identity_of
 from gossamer.values.url import canonical
 from gossamer.values.visit import TOO_MANY_LINKS, UNREAD_TAGS, Found
 
@@ -116,6 +117,45 @@ def _tags(*, styled: bool, backgrounds: bool) -> re.Pattern[bytes]:
 _BACKGROUND = lazy_pattern(
     rb"[%(s)s\"'](?:background|data-(?:[a-z0-9-]*-)?(?:bg|background)[a-z-]*+)[%(s)s]*+=" % {b"s": SPACE}
 )
+
+
+class FoundLinks(msgspec.Struct, eq=False):
+    """The links of one page as they are found, in bounded memory: of too many, each spelling once, up to :data:`MAX_FOUND`."""
+
+    links: list[Found] = []
+    """In document order. Code that adds to it calls :meth:`bound` now and then."""
+    left_out: int = 0
+    """How many were left out, each spelling once as far as that is known."""
+
+    def take(self, found: Iterable[Found]) -> None:
+        """Add these, which one tag or one style sheet can have a million of."""
+        links = self.links
+        for one in found:
+            links.append(one)
+            if len(links) > 2 * MAX_FOUND:
+                self.bound()
+
+    def bound(self, most: int = 2 * MAX_FOUND) -> None:
+        """Keep the bound where there are more than `most`: with twice as many as are kept, the cost is linear."""
+        if len(self.links) > most:
+            once = _each_once(self.links)
+            self.left_out += max(0, len(once) - MAX_FOUND)
+            self.links[:] = once[:MAX_FOUND]
+
+
+def _each_once(found: Iterable[Found]) -> list[Found]:
+    """Those that differ in more than a fragment, each at its first place; one is `nofollow` only if each occurrence is."""
+    kept: dict[str, Found] = {}
+    for one in found:
+        href, request = one.href, one.request
+        cut = href.find("#")
+        # The parser drops white space at the end, and keeps it before a fragment.
+        spelling = href if cut < 0 or href[:cut][-1:].isspace() else href[:cut]
+        identity = spelling if request is None else identity_of(spelling, request.mark)
+        first = kept.setdefault(identity, one)
+        if first.nofollow and not one.nofollow:
+            kept[identity] = msgspec.structs.replace(first, nofollow=False)
+    return list(kept.values())
 
 
 class HtmlLinksSheet(Sheet, frozen=True):

@@ -211,7 +211,7 @@ class Process(Filter[ProcessSheet]):
         if response.barred:
             return visit
         visit = self._sniffed(visit)
-        if barred := self._barred(visit):
+        if self.gates.get("parse") and (barred := self._barred(visit)):
             return barred
         processors = self._processors_of(visit.mime)
         document = self._document(visit)

@@ -264,7 +264,7 @@ class NoiseFilter(Provider[NoiseSheet]):
     def read_sheet(self) -> None:
         found = _read(self.sheet.file) if self.sheet.drop else NoiseList(())
         patterns = any_of(f"list {self.sheet.file}", [glob(one, segments=True) for one in found.paths])
-        self._list, self._is_idle = found, not len(found)
+        self._list, self.says_nothing = found, not len(found)
         self._paths = Remembered(found.paths_of, HOSTS_OF_LIST)
         """Beginnings of paths that are noise on a host; empty for all of them, None for none."""
         self._of_path = None if patterns is None else patterns.search
@@ -272,8 +272,6 @@ class NoiseFilter(Provider[NoiseSheet]):
 
     def judge(self, links: Sequence[Link], source: Task) -> Sequence[str]:
         """`noise` for each link that is refused."""
-        if self._is_idle:
-            return [""] * len(links)
         # A crawl of an advertiser's own site wants it: the list of domains does not hold for its links to itself.
         of_url, home = self._of_url, f"{scheme_of(source.url)}://{authority_of(source.url)}/"
         if self._of_path is None:

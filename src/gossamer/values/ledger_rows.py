@@ -4,7 +4,7 @@ import msgspec
 
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
-from gossamer.values.visit import Location, Visit
+from gossamer.values.visit import Location
 
 
 class DocumentRow(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -59,24 +59,3 @@ class Meeting(msgspec.Struct, frozen=True):
     """Those whose URL was never met, in order, each once, at its lowest depth."""
     nearer: list[Task]
     """Those whose URL is known at a greater depth than theirs, likewise: to be announced again (design question 4)."""
-
-
-def document_row(visit: Visit, location: Location | None) -> DocumentRow:
-    """The row of a visit and of the record that keeps its answer."""
-    task, response = visit.task, visit.response
-    return DocumentRow(
-        url=task.url,
-        outcome=response.outcome,
-        status=response.status,
-        fetched_at=response.started,
-        depth=task.depth,
-        attempt=task.attempt,
-        relation=task.relation,
-        source=task.source,
-        bytes=len(response.body),
-        mime=response.mime,
-        digest=visit.digest,
-        duplicate_of=visit.duplicate_of,
-        location=location,
-        mark="" if task.request is None else task.request.mark,
-    )

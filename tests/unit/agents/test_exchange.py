@@ -26,7 +26,7 @@ from gossamer.storage.mailbox.staging import DividedLedger
 from gossamer.testing.storage import visit
 from gossamer.values.agents import CLAIM, claim_of
 from gossamer.values.hosts import DeletionTarget
-from gossamer.values.ledger_rows import document_row
+from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import Outcome
 from gossamer.values.request_identity import Requested
 from gossamer.values.task import Arrived, Task
@@ -432,7 +432,10 @@ def test_an_agent_that_was_alone_claims_the_documents_of_that_time_once(
         for side in sides:
             await side.start()
         pages = [page(f"http://{HOSTS[ours.agent][0]}/{number}", b"%d" % number, 500.0) for number in range(1_200)]
-        rows = [document_row(one, None) for one in pages]
+        rows = [
+            DocumentRow(one.url, Outcome.OK, 200, one.response.started, 0, 1, "a href", "", 1, digest=one.digest)
+            for one in pages
+        ]
         with ours.ledger.group() as group:
             group.count("documents", len(rows))
         theirs.meet(("http://elsewhere.test/", b"7", 400.0))

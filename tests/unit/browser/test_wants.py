@@ -12,7 +12,7 @@ from gossamer.browser.needs import VAIN
 from gossamer.browser.rendering import Want, WantedAnswer, WantRefused
 from gossamer.browser.wants import KEPT, PAUSES, VAIN_FOR, Wants, WantsSheet, want_task
 from gossamer.testing import FakeClock
-from gossamer.values.ledger_rows import document_row
+from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.visit import Record, Response, Visit
@@ -160,7 +160,7 @@ def test_what_no_page_waits_for_any_more_is_not_asked_for(run: Run) -> None:
 
 
 def test_a_page_that_is_visited_again_gets_answers_younger_than_half_of_the_time_between(run: Run) -> None:
-    visited = document_row(Visit(PAGE, Response(Outcome.OK, 200, started=100.0)), None)
+    visited = DocumentRow(PAGE.url, Outcome.OK, 200, 100.0, 0, 1, "a href", "", 0)
     wants = Wants()
     wants.ledger = SimpleNamespace(document={PAGE.identity: visited}.get)
     now = Response(Outcome.OK, 200, started=300.0)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Protocol
 import pytest
 
 from gossamer.engine.component import Consumer, Filter, Producer
-from gossamer.engine.ends import In, Out, Uses
+from gossamer.engine.ends import In, Out, Uses, UsesMany
 from gossamer.engine.errors import ComponentFailed, FlowError, SettingError, UnknownName, WiringError
 from gossamer.engine.planning import Catalog, plan
 from gossamer.engine.running import RunningGraph
@@ -71,6 +71,23 @@ class Cache(Shelf):
     behind: Uses[Reads]
 
 
+class Quiet(Shelf):
+    def changed(self, before: ProbeSheet) -> None:
+        super().changed(before)
+        self.read_sheet()
+
+    def read_sheet(self) -> None:
+        self.says_nothing = self.sheet.level == 0
+
+
+class Choose(Probe, Consumer[ProbeSheet]):
+    inbox: In[int]
+    shelves: UsesMany[Reads]
+
+    def consume(self, item: int) -> None:
+        raise AssertionError(f"{item} came")
+
+
 class Count(Probe, Producer[ProbeSheet]):
     outbox: Out[int]
 
@@ -105,8 +122,8 @@ class Twice(Probe, Filter[ProbeSheet]):
 
 
 CATALOG = Catalog(
-    {"count": Count, "wait": Wait, "keep": Keep, "twice": Twice},
-    {"shelf": Shelf, "cache": Cache},
+    {"count": Count, "wait": Wait, "keep": Keep, "twice": Twice, "choose": Choose},
+    {"shelf": Shelf, "cache": Cache, "quiet": Quiet},
 )
 
 WIRING = """
@@ -251,6 +268,42 @@ def test_settings_are_read_and_replaced_for_all_instances_and_in_the_graph(run: 
         with pytest.raises(UnknownName, match="no unit 'kep' runs in process 'main'; did you mean 'keep'"):
             graph.set("kep", {})
         assert graph.sheet("keep") == ProbeSheet(level=3)
+        await graph.stop()
+
+    run(body())
+
+
+CHOOSING = """
+providers.shelf.use = "shelf"
+providers.quiet = { use = "quiet", settings = { level = 0 } }
+[connectors.numbers]
+[components.count]
+use = "count"
+ports = { outbox = "numbers" }
+[components.choose]
+use = "choose"
+ports = { inbox = "numbers" }
+providers = { shelves = { all = ["quiet", "shelf"] } }
+"""
+
+
+def test_a_provider_of_several_that_has_nothing_to_say_is_left_out_until_its_settings_change(run: Any) -> None:
+    async def body() -> None:
+        graph = running(CHOOSING)
+        await graph.start()
+        choose: Any = graph.unit("choose")
+
+        def bound() -> list[str]:
+            return [one.name for one in choose.shelves["all"]]
+
+        assert bound() == ["shelf"]
+        graph.set("quiet", {"level": 1})
+        assert bound() == ["quiet", "shelf"]
+        with pytest.raises(SettingError, match="not this level"):
+            graph.set("quiet", {"level": 13})
+        assert bound() == ["quiet", "shelf"]
+        graph.set("quiet", {"level": 0})
+        assert bound() == ["shelf"]
         await graph.stop()
 
     run(body())

@@ -7,7 +7,7 @@ aside: those tasks wait in the ledger behind everything else, some of them are f
 
 from collections.abc import Callable, Iterable, Sequence, Set
 from functools import lru_cache
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -134,13 +134,4 @@ class Traps(Protocol):
 
 
 #: Whether a class keeps a contract: this is asked for each task, and to compare with a protocol takes 10 us.
-_keeps: Callable[[type, type], bool] = lru_cache(maxsize=256)(issubclass)
-
-
-def is_learner(watcher: Any) -> TypeGuard[Learner]:
-    return _keeps(type(watcher), Learner)
-
-
-def sets_aside(gate: Any) -> TypeGuard[Traps]:
-    """Whether a filter of tasks watches for traps; one of a stranger may have anything else that is called `place`."""
-    return _keeps(type(gate), Traps)
+keeps: Callable[[type, type], bool] = lru_cache(maxsize=256)(issubclass)

@@ -24,7 +24,7 @@ there as it does with links.
 import errno
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import msgspec
 
@@ -37,7 +37,7 @@ from gossamer.engine.sheet import NoSettings
 from gossamer.expressions.contract import Goal, TaskFilter, VisitFilter, refusal
 from gossamer.frontier.contract import Flights, Politeness, Prioritizer, Traversal
 from gossamer.frontier.robots.contract import RobotsGate
-from gossamer.frontier.traps.contract import Learnt, Watcher, is_learner
+from gossamer.frontier.traps.contract import Learner, Learnt, Watcher, keeps
 from gossamer.storage.archive.contract import Archive, Keeper, has_copy
 from gossamer.storage.commit.queueing import Choosers, CommitSheet, Ended, TaskQueueing, stage_hosts, stage_robots
 from gossamer.storage.ledger.contract import Group, Ledger
@@ -212,7 +212,7 @@ class Commit(Filter[CommitSheet]):
         response = visit.response
         if response.brought is not None:
             # No request of ours: nothing waits for its answer, and its host is as free as before.
-            return Ended(self._judged(visit), DONE, is_goal=self._is_goal(visit))
+            return self._judged(visit, DONE)
         answer = answer_of(visit.task, response)
         self.politeness.received(answer.identity, len(response.body))
         ruling = of_request(self.politeness.ruling(answer), visit.task, response)
@@ -227,7 +227,7 @@ class Commit(Filter[CommitSheet]):
             return Ended(visit, ruling, site, self.robots.learned(site, response, self.clock.steady()))
         if ruling.what is Disposition.GONE:
             visit = given_up(visit)
-        return Ended(self._judged(visit), ruling, is_goal=self._is_goal(visit))
+        return self._judged(visit, ruling)
 
     def _kept(self, group: Sequence[Ended]) -> tuple[list[Record], list[_Ends]]:
         """Write a group: archive, keepers, ledger. Where any of them fails, the others take back what they wrote.
@@ -275,26 +275,21 @@ class Commit(Filter[CommitSheet]):
         self._learnt.clear()
         return records, ends
 
-    def _judged(self, visit: Visit) -> Visit:
-        """The visit, marked if its body is to be kept out of the archive. The gate is asked only about pages of the crawl."""
-        if visit.is_robots or visit.is_part or not visit.is_answered:
-            return visit  # what is said of a document says nothing of a part of it
-        rule = refusal(self.gates.get("store", ()), "store", visit)
-        if not rule:
-            return visit
-        self.metrics.count(f"barred:{rule}")
-        return msgspec.structs.replace(visit, barred={**visit.barred, "store": rule})
-
-    def _is_goal(self, visit: Visit) -> bool:
-        if not visit.is_answered:
-            return False
-        for goal in self.goals.get("visits", ()):
-            try:
-                if goal.is_reached(visit):
-                    return True
-            except Exception as error:
-                self.metrics.count(f"broken:{type(goal).__name__}:{type(error).__name__}")
-        return False
+    def _judged(self, visit: Visit, ruling: RetryDecision) -> Ended:
+        """A visit of a page, marked if its body is to be kept out of the archive, and whether it is a goal of the crawl."""
+        gates, goals, is_goal = self.gates.get("store"), self.goals.get("visits"), False
+        if goals and visit.is_answered:
+            for goal in goals:
+                try:
+                    is_goal = is_goal or goal.is_reached(visit)
+                except Exception as error:
+                    self.metrics.count(f"broken:{type(goal).__name__}:{type(error).__name__}")
+        # What is said of a document says nothing of a part of it.
+        is_whole = visit.is_answered and not visit.is_part and not visit.is_robots
+        if gates and is_whole and (rule := refusal(gates, "store", visit)):
+            self.metrics.count(f"barred:{rule}")
+            visit = msgspec.structs.replace(visit, barred={**visit.barred, "store": rule})
+        return Ended(visit, ruling, is_goal=is_goal)
 
     def _queueing(self, staged: Group) -> TaskQueueing:
         gates = self.task_gates.get("schedule", ())
@@ -342,10 +337,10 @@ class Commit(Filter[CommitSheet]):
 
     def _stage_learnt(self, staged: Group) -> None:
         for watcher in self.watchers.get("visits", ()):
-            if not is_learner(watcher):
+            if not keeps(type(watcher), Learner):
                 continue
             try:
-                for one in watcher.learnt():
+                for one in cast(Learner, watcher).learnt():
                     self._learnt[one.host, one.what] = one
             except Exception as error:
                 self.metrics.count(f"broken:{type(watcher).__name__}:{type(error).__name__}")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import repeat
 from math import inf
-from typing import Annotated
+from typing import Annotated, cast
 
 import msgspec
 
@@ -17,7 +17,7 @@ from gossamer.engine.sheet import Sheet, setting
 from gossamer.expressions.contract import TaskFilter, verdicts_on
 from gossamer.frontier.contract import LEFT, Politeness, Prioritizer, TaskStanding, Traversal
 from gossamer.frontier.robots.contract import Lesson, RobotsGate
-from gossamer.frontier.traps.contract import sets_aside
+from gossamer.frontier.traps.contract import Traps, keeps
 from gossamer.storage.ledger.contract import Group, Tallied, announced, behind
 from gossamer.storage.seen.contract import SeenSet
 from gossamer.values.errors import UnreadableUrl, UsageError
@@ -234,8 +234,10 @@ class TaskQueueing:
         """Those that are not set aside; the others are, and are counted by the trap's name."""
         families: Sequence[Family | None] = ()
         for gate in self._by.gates:
-            if sets_aside(gate):  # the first that suspects a task has it
-                places = gate.place("schedule", tasks)
+            if keeps(
+                type(gate), Traps
+            ):  # the first that suspects a task has it; one of a stranger may have another `place`
+                places = cast(Traps, gate).place("schedule", tasks)
                 families = [one or other for one, other in zip(families, places, strict=True)] if families else places
         if not any(families):
             return tasks

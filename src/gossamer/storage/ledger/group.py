@@ -17,7 +17,7 @@ from gossamer.storage.ledger.spaces import StagedSpaces
 from gossamer.storage.ledger.store import Batch
 from gossamer.storage.ledger.waiting import AsideChanges, Due
 from gossamer.values.hosts import registered_domain
-from gossamer.values.ledger_rows import DocumentRow, HostState, Meeting, document_row
+from gossamer.values.ledger_rows import DocumentRow, HostState, Meeting
 from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.outcome import ANSWERED, Outcome
 from gossamer.values.request_identity import identity_of
@@ -184,14 +184,29 @@ class LedgerGroup(StagedSpaces):
             self.tally(what, name, -1)
 
     def visited(self, visit: Visit, location: Location | None) -> bool:
-        identity = visit.task.identity
-        if visit.response.brought is None and not visit.task.is_want and not self.done(identity):
+        task, response, identity = visit.task, visit.response, visit.task.identity
+        if response.brought is None and not task.is_want and not self.done(identity):
             return False
-        self._rows[self._ledger.keys.url(identity)] = _encoder.encode(document_row(visit, location))
+        row = DocumentRow(
+            url=task.url,
+            outcome=response.outcome,
+            status=response.status,
+            fetched_at=response.started,
+            depth=task.depth,
+            attempt=task.attempt,
+            relation=task.relation,
+            source=task.source,
+            bytes=len(response.body),
+            mime=response.mime,
+            digest=visit.digest,
+            duplicate_of=visit.duplicate_of,
+            location=location,
+            mark="" if task.request is None else task.request.mark,
+        )
+        self._rows[self._ledger.keys.url(identity)] = _encoder.encode(row)
         self.tried(visit)
         if visit.simhash and self._ledger.fingerprints.is_claimed(visit.simhash, visit.url) and not visit.discarded:
             self._originals[visit.simhash] = visit.url
-        response = visit.response
         counts = self.counts
         is_page = visit.is_page
         counts["pages"] += is_page
