@@ -8,10 +8,7 @@ import pytest
 
 from tools import REQUIREMENTS, ROOT
 from tools import __main__ as dispatcher
-from tools.chores import changes as changelog
-from tools.chores import changes as fragments
-from tools.chores import check, docs, package, test
-from tools.chores import package as lock
+from tools.chores import check, docs, release
 from tools.killing import CAMPAIGNS
 from tools.killing import main as campaign
 
@@ -47,27 +44,27 @@ def test_an_unknown_check_is_refused_with_the_known_ones(capsys: pytest.CaptureF
 
 
 def test_one_named_test_runs_alone_and_the_suite_runs_on_every_core() -> None:
-    assert "-n" in test.command([])
-    assert "-n" not in test.command(["tests/unit/test_url.py::test_one"])
-    assert test.command(["-n", "3"]).count("-n") == 1
+    assert "-n" in check.command([])
+    assert "-n" not in check.command(["tests/unit/test_url.py::test_one"])
+    assert check.command(["-n", "3"]).count("-n") == 1
 
 
 def test_the_locks_are_fresh_and_the_larger_holds_the_smaller() -> None:
-    assert lock.problems() == []
-    assert lock.pins("run").keys() <= lock.pins("dev").keys()
+    assert release.problems() == []
+    assert release.pins("run").keys() <= release.pins("dev").keys()
 
 
 @pytest.mark.parametrize("kind", ["run", "dev"])
 def test_a_lock_has_hashes_and_names_no_place(kind: str) -> None:
     text = (REQUIREMENTS / f"{kind}.lock").read_text(encoding="utf-8")
     packages = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
-    assert len(packages) == len(lock.pins(kind))
+    assert len(packages) == len(release.pins(kind))
     assert all("--hash=sha256:" in package for package in packages)
     assert "/" not in re.sub(r"^# Made by .*$", "", text, count=1, flags=re.MULTILINE)
 
 
 def test_every_change_fragment_is_well_formed() -> None:
-    assert fragments.problems() == []
+    assert release.problems_of_fragments() == []
 
 
 @pytest.mark.parametrize(
@@ -82,7 +79,7 @@ def test_every_change_fragment_is_well_formed() -> None:
 )
 def test_a_malformed_fragment_is_told_in_one_line(tmp_path: Path, name: str, text: str, reason: str) -> None:
     (tmp_path / name).write_text(text, encoding="utf-8")
-    (problem,) = fragments.problems(tmp_path)
+    (problem,) = release.problems_of_fragments(tmp_path)
     assert problem.startswith(f"changes/{name}: ")
     assert reason in problem
 
@@ -96,8 +93,8 @@ def test_the_change_log_begins_with_summaries_and_groups_fragments_by_kind(tmp_p
     }
     for name, text in written.items():
         (tmp_path / name).write_text(f"{text}\n", encoding="utf-8")
-    read = [fragments.read(path) for path in fragments.paths(tmp_path)]
-    assert changelog.section(read, "1.0 (today)") == (
+    read = [release.read(path) for path in release.paths(tmp_path)]
+    assert release.section(read, "1.0 (today)") == (
         "## 1.0 (today)\n\nA good\nversion.\n\n### Added\n\n- New,\n  and good.\n- Newer.\n\n### Fixed\n\n- Mended.\n"
     )
 
@@ -116,15 +113,15 @@ def test_a_package_is_not_built_into_a_folder_that_holds_something(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "old.whl").touch()
-    assert package.main(["--out", str(tmp_path)]) == 2
+    assert release.package(["--out", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"gossamer dev package: {tmp_path} is not empty\n"
 
 
 def test_a_python_that_is_not_there_is_named_and_the_others_are_tried(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(package.pythons([sys.executable, "3.999"]).values()) == [sys.executable]
+    assert list(release.pythons([sys.executable, "3.999"]).values()) == [sys.executable]
     assert capsys.readouterr().err == "Python 3.999: not on this machine\n"
 
 
 @pytest.mark.long
 def test_the_package_works_without_the_checkout() -> None:
-    assert package.main(["--python", sys.executable]) == 0
+    assert release.package(["--python", sys.executable]) == 0

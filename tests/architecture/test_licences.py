@@ -6,7 +6,7 @@ import re
 import pytest
 from packaging.markers import Marker
 
-from tools.chores import package as lock
+from tools.chores import release
 
 PERMISSIVE = {
     "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0", "ISC", "MIT", "MIT-0", "PSF-2.0",
@@ -54,7 +54,7 @@ def licences(package: importlib.metadata.Distribution) -> list[set[str]]:
 
 def run_time_packages() -> list[str]:
     found = []
-    for name, pin in lock.pins("run").items():
+    for name, pin in release.pins("run").items():
         marker = pin.partition(" ; ")[2]
         if not marker or Marker(marker).evaluate():
             found.append(name)

@@ -1,8 +1,12 @@
 """Files that are written out of others: docs/reference/, the typed keywords of the API, the list of decisions, the documentation
-site, and the picture of README.md.
+site, the picture of README.md, and the terms of schema.org.
+
+`schema-org FILE VERSION` bundles another version of them. FILE is the `schemaorgcontext.jsonld` of a release, which schema.org
+keeps in the folder `data/releases/VERSION` of its repository.
 """
 
 import html
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +14,7 @@ import tempfile
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 from gossamer import __version__
 from gossamer.cli.reference import pages
@@ -227,4 +232,98 @@ def picture(arguments: list[str]) -> int:
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(picture, encoding="utf-8")
     print(f"wrote {PICTURE.relative_to(ROOT)}")
+    return 0
+
+
+#: The terms of schema.org's JSON-LD context: what the crawler needs of a file that no crawl reads.
+TERMS = ROOT / "src/gossamer/rdf/schema_org_terms.py"
+SOURCE = "https://github.com/schemaorg/schemaorg/blob/main/data/releases/{version}/schemaorgcontext.jsonld"
+VOCABULARY = "http://schema.org/"
+
+
+class NotExpressible(ValueError):
+    """The context says something for which the bundled form has no place."""
+
+
+def module_of(context: dict[str, Any], version: str) -> str:
+    """The module of terms, as text.
+
+    Args:
+        context: what stands under `@context` in the published file.
+        version: as schema.org calls it.
+
+    Raises:
+        NotExpressible: says which term.
+    """
+    if context.get("@vocab") != VOCABULARY:
+        raise NotExpressible(f"@vocab is not {VOCABULARY}")
+    words = {term: value for term, value in context.items() if term != "@vocab"}
+    prefixes = {term: iri for term, iri in words.items() if isinstance(iri, str) and not iri.startswith("@")}
+    aliases = {term: value for term, value in words.items() if isinstance(value, str) and value.startswith("@")}
+    typed: dict[str, list[str]] = {}
+    for term, value in words.items():
+        if isinstance(value, str):
+            continue
+        if not isinstance(value, dict) or set(value) - {"@id", "@type"}:
+            raise NotExpressible(f"{term} says {json.dumps(value)}")
+        iri = _expanded(value.get("@id", term), prefixes)
+        if "@type" not in value:
+            if iri != VOCABULARY + term:
+                aliases[term] = iri
+        elif iri == VOCABULARY + term:
+            typed.setdefault(_expanded(value["@type"], prefixes), []).append(term)
+        else:
+            raise NotExpressible(f"{term} has a type, and is not its own name")
+    return "\n".join(
+        [
+            f'"""The terms of version {version} of schema.org\'s JSON-LD context: every one that is more than its own name.',
+            "",
+            "Made by `./gossamer dev schema-org`; not written by hand.",
+            '"""',
+            "",
+            f'VERSION = "{version}"',
+            f'SOURCE = "{SOURCE.format(version=version)}"',
+            "",
+            "#: Terms that stand for something else.",
+            *_written("ALIASES", aliases),
+            "",
+            *_written("PREFIXES", prefixes),
+            "",
+            "#: Terms whose strings are links (`@id`) or have a datatype: by that, the terms.",
+            "TYPED = {",
+            *(
+                line
+                for kind, terms in sorted(typed.items())
+                for line in (f'    "{kind}": """', *textwrap.wrap(" ".join(sorted(terms)), 116), '""",')
+            ),
+            "}",
+            "",
+        ]
+    )
+
+
+def _expanded(name: str, prefixes: dict[str, str]) -> str:
+    if name.startswith("@"):
+        return name
+    prefix, colon, rest = name.partition(":")
+    return prefixes[prefix] + rest if colon and prefix in prefixes else name if colon else VOCABULARY + name
+
+
+def _written(name: str, values: dict[str, str]) -> list[str]:
+    return [f"{name} = {{", *(f'    "{key}": "{value}",' for key, value in sorted(values.items())), "}"]
+
+
+def schema_org(arguments: list[str]) -> int:
+    if len(arguments) != 2:
+        print("usage: ./gossamer dev schema-org FILE VERSION", file=sys.stderr)
+        return 2
+    file, version = arguments
+    try:
+        context = json.loads(Path(file).read_text(encoding="utf-8"))["@context"]
+        text = module_of(context, version)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        print(f"gossamer dev schema-org: {file} is no context of schema.org: {error}", file=sys.stderr)
+        return 1
+    TERMS.write_text(text, encoding="utf-8")
+    print(TERMS.relative_to(ROOT))
     return 0

@@ -165,10 +165,6 @@ def _show(name: str, rows: list[tuple[float, float, float, float]]) -> None:
     print(f"  {name:24} precision {precision:.3f}  recall {recall:.3f}  F1 {both:.3f}  {seconds * 1000:.2f} ms")
 
 
-if __name__ == "__main__":
-    sys.exit(prose(sys.argv[1:]))
-
-
 #: Graphics and formulas, with their elements that hold HTML again (HTML, 13.2.4.2).
 HOLDS_HTML = {
     "svg": frozenset({"foreignobject", "desc", "title"}),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gossamer.rdf import schema_org_terms
-from tools.chores.schema_org import TERMS, NotExpressible, main, module_of
+from tools.chores.docs import TERMS, NotExpressible, module_of, schema_org
 
 CONTEXT: dict[str, Any] = {
     "@vocab": "http://schema.org/",
@@ -54,9 +54,9 @@ def test_a_file_that_is_no_context_changes_nothing(tmp_path: Path, capsys: pytes
     for text in ("", "[]", '{"@context": 3}', "{}"):
         file = tmp_path / "context.jsonld"
         file.write_text(text)
-        assert main([str(file), "99.5"]) == 1
+        assert schema_org([str(file), "99.5"]) == 1
         assert capsys.readouterr().err.count("\n") == 1
-    assert main([]) == 2
+    assert schema_org([]) == 2
     assert TERMS.read_bytes() == before
 
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from tools.chores.test import command, environment
+from tools.chores.check import command, environment
 
 QUICK = "not long and not slow"
 
