@@ -4,7 +4,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
-from tools.killing.triples import KnownSite, page_of
+from tools.killing.programs import KnownSite, page_of
 
 Spelling = Callable[[str, str], str]
 """From the path of a page and the path it links to, the markup of a link."""

@@ -16,7 +16,7 @@ from gossamer.query.database import Database
 from gossamer.rdf.store.asking import current_copy
 from gossamer.simweb.text import SAID
 from gossamer.testing.fakeweb import FakePage, FakeWeb
-from tools.killing.triples import KnownSite, powers
+from tools.killing.programs import KnownSite, powers
 
 #: Width of the tree -> its pages (the table's 8 is a slip for 7 = 1 + 2 + 4).
 TABLE_7 = {1: 2, 2: 7, 3: 40, 4: 341, 5: 3906}

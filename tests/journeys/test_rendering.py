@@ -24,8 +24,8 @@ from gossamer.engine.sheet import build
 from gossamer.query.database import Database
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
-from tools.killing import rendered
-from tools.killing.rendered import SCRIPT, SHELL, Shop
+from tools.killing import programs
+from tools.killing.programs import SCRIPT, SHELL, Shop
 
 pytestmark = pytest.mark.skipif(not any(map(shutil.which, PROGRAMS)), reason="there is no Chromium on this machine")
 
@@ -295,7 +295,7 @@ def start(directory: Path, seed: str) -> "subprocess.Popen[bytes]":
 @pytest.mark.long
 @pytest.mark.parametrize("kills", [3, 60])
 def test_kills_of_agent_and_browser_lose_no_page_and_double_none(kills: int, tmp_path: Path) -> None:
-    told = rendered.run(tmp_path, print, kills=kills, seed=5)
+    told = programs.render(tmp_path, print, kills=kills, seed=5)
     assert told.wrong == []
     assert told.figures["kills"] == kills
 

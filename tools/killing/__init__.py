@@ -126,7 +126,7 @@ CAMPAIGNS = {
         "no page too soon, none forgotten",
     ),
     "kill-rendering": Campaign(
-        "rendered",
+        "programs:render",
         "Kill a crawl that renders pages, its browser, and the guard between, in mid-page, and prove that nothing is lost.",
         _KILLS,
         "every page once, with its own data",
@@ -150,7 +150,7 @@ CAMPAIGNS = {
         "nothing is lost, no host is asked too early, and no process that was taken over publishes anything",
     ),
     "kill-triples": Campaign(
-        "triples",
+        "programs",
         "Kill a crawl and its triple stores again and again, and prove that they hold what the pages say.",
         _KILLS,
         "table and stores hold what the pages say",

@@ -31,7 +31,7 @@ from gossamer.values.hosts import registered_domain
 from tools.killing import Say, Told
 from tools.killing.judging import How, Judgement, Life, assign, few_refetched, hosts_are_spared, robots_first
 from tools.killing.loop import SERVER_FLUSH, hits_of
-from tools.killing.site import Round, pages_of, resume_command, send, served
+from tools.killing.site import Round, pages_of, resume_command, send, served, started
 
 #: Seconds between two looks at processes.
 _LOOK = 0.01
@@ -65,18 +65,11 @@ class WatchedCrawl:
         self.directory = directory
         self.agents = [agent_name(index) for index in range(agents)]
         self.masters = [master_name(index) for index in range(masters)]
-        self._errors = directory.with_suffix(".err").open("ab")
-        self.supervisor: subprocess.Popen[str]
+        self.supervisor: subprocess.Popen[bytes]
 
     def begin(self, command: list[str]) -> None:
-        self.supervisor = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            text=True,
-            start_new_session=True,
-        )
+        errors = self.directory.with_suffix(".err")
+        self.supervisor = started(command, errors, stdout=subprocess.PIPE, start_new_session=True)
 
     @property
     def everybody(self) -> list[str]:
@@ -112,12 +105,11 @@ class WatchedCrawl:
 
     def end(self) -> tuple[int, str]:
         out, _ = self.supervisor.communicate(timeout=3600)
-        return self.supervisor.returncode, out
+        return self.supervisor.returncode, out.decode()
 
     def close(self) -> None:
         self.supervisor.kill()
         send(signal.SIGKILL, living(self.directory, self.everybody).values())
-        self._errors.close()
 
 
 def run(

@@ -5,7 +5,6 @@ killed in one of several ways, and looked at while it is dead.
 import contextlib
 import os
 import random
-import shutil
 import signal
 import statistics
 import subprocess
@@ -22,7 +21,7 @@ from gossamer.storage.ledger.ledger import ledgers_of
 from gossamer.values.errors import GossamerError
 from tools.killing import Say, Told
 from tools.killing.judging import Hit, How, Judgement, Life, assign, judge
-from tools.killing.site import Round, resume_command, round_of, served
+from tools.killing.site import Round, resume_command, round_of, rounds, served, started
 from tools.verifying import Verified, verify
 
 #: Seconds until a kill at most, from the first sign of work.
@@ -72,16 +71,8 @@ class Lives:
             point = self._chance.choice(list(PASSINGS))
             life.point = f"{point}:{self._chance.randint(1, PASSINGS[point])}"
             environment[VARIABLE] = life.point
-        with self._stderr.open("ab") as errors:  # a group of its own: the kill takes all of it, and nothing of ours
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                text=True,
-                env=environment,
-                start_new_session=True,
-            )
+        # A group of its own: the kill takes all of it, and nothing of ours.
+        process = started(command, self._stderr, stdout=subprocess.PIPE, env=environment, start_new_session=True)
         life.began = time.monotonic()
         try:
             self._end(process, life)
@@ -93,7 +84,7 @@ class Lives:
                     os.killpg(process.pid, signal.SIGKILL)
             out, _ = process.communicate()
         life.ended = time.monotonic()
-        life.code, life.said = process.returncode, out.strip()
+        life.code, life.said = process.returncode, out.decode().strip()
         if life.code is not None and life.code >= 0:
             life.how = How.END
         # The ledger's facts, before the next life recovers anything. A crawl that died before it had a ledger has nothing.
@@ -108,7 +99,7 @@ class Lives:
     def errors(self) -> str:
         return self._stderr.read_text(errors="replace") if self._stderr.exists() else ""
 
-    def _end(self, process: subprocess.Popen[str], life: Life) -> None:
+    def _end(self, process: subprocess.Popen[bytes], life: Life) -> None:
         if life.how is How.END:
             _wait(process, TO_THE_END)  # what has not ended by then is judged as it is
             return
@@ -136,7 +127,7 @@ class Lives:
         return self._log.stat().st_size if self._log.exists() else 0
 
 
-def _wait(process: subprocess.Popen[str], seconds: float) -> None:
+def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(seconds)
 
@@ -172,49 +163,42 @@ def run(folder: Path, say: Say, *, kills: int = 50, seed: int = 1, concurrency: 
         concurrency: requests in flight.
         pages: of a web.
     """
-    told, rounds, began = Told(), list[JudgedRound](), time.monotonic()
-    while (killed := sum(one.kills for one in rounds)) < kills:
-        number, since = len(rounds), time.monotonic()
-        round_, place = round_of(number, seed, pages, concurrency), folder / f"round-{number}"
-        one = run_round(round_, min(KILLS_OF_A_ROUND, kills - killed), place)
-        before = len(told.wrong)
-        told.wrong_of(one.judgement.breaches, f"round {number}: ")
-        told.wrong_of({"verify": one.verified.findings}, f"round {number}: ")
-        rounds.append(one)
-        is_right = len(told.wrong) == before
+    told, played, began = Told(), list[JudgedRound](), time.monotonic()
+    for place, most in rounds(folder, told, kills, KILLS_OF_A_ROUND):
+        number, since, before = len(played), time.monotonic(), len(told.wrong)
+        round_ = round_of(number, seed, pages, concurrency)
+        one = run_round(round_, most, place)
+        told.wrong_of({**one.judgement.breaches, "verify": one.verified.findings}, f"round {number}: ")
+        told.figures["kills"] += one.kills
+        played.append(one)
         say(
             f"round {number} (seed {round_.seed}, {one.judgement.pages} pages, delay {round_.delay:g} s, "
             f"{round_.per_host} a host, depth {round_.depth}): {one.kills} kills in {time.monotonic() - since:.0f} s, "
             f"{one.judgement.hits} requests, {sum(one.judgement.refetched)} refetched "
-            f"(at most {max(one.judgement.refetched, default=0)}): {'all holds' if is_right else 'BROKEN'}"
+            f"(at most {max(one.judgement.refetched, default=0)}): {'all holds' if len(told.wrong) == before else 'BROKEN'}"
         )
-        if is_right:
-            shutil.rmtree(place, ignore_errors=True)
-    refetched = [count for one in rounds for count in one.judgement.refetched]
-    restarts = sorted(seconds for one in rounds for seconds in one.judgement.restarts)
-    told.figures = {
+    refetched = [count for one in played for count in one.judgement.refetched]
+    restarts = sorted(seconds for one in played for seconds in one.judgement.restarts)
+    told.figures |= {
         "seed": seed,
         "concurrency": concurrency,
-        "kills": sum(one.kills for one in rounds),
-        "rounds": len(rounds),
         "seconds": round(time.monotonic() - began, 1),
-        "pages": sum(one.judgement.pages for one in rounds),
-        "requests": sum(one.judgement.hits for one in rounds),
+        "pages": sum(one.judgement.pages for one in played),
+        "requests": sum(one.judgement.hits for one in played),
         "refetched": sum(refetched),
         "refetched_mean": round(statistics.fmean(refetched), 2) if refetched else 0.0,
         "refetched_most": max(refetched, default=0),
         "restart_median": round(statistics.median(restarts), 2) if restarts else 0.0,
         "restart_most": round(restarts[-1], 2) if restarts else 0.0,
-        "rows": sum(one.verified.rows for one in rounds),
-        "records": sum(one.verified.records for one in rounds),
-        "ends": {str(how): count for how, count in sum((one.hows for one in rounds), Counter()).items()},
+        "rows": sum(one.verified.rows for one in played),
+        "records": sum(one.verified.records for one in played),
+        "ends": {str(how): count for how, count in sum((one.hows for one in played), Counter()).items()},
     }
     return told
 
 
 def run_round(round_: Round, most: int, folder: Path) -> JudgedRound:
     """Crawl one web, killed up to `most` times, then to its end; judge it."""
-    folder.mkdir(parents=True)
     directory, log = folder / "crawl", folder / "requests.log"
     with served(round_, log) as port:
         lives = Lives(directory, log, random.Random(round_.seed))

@@ -16,13 +16,14 @@ import sys
 import time
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from gossamer.agents.cluster import living
 from gossamer.engine import processes
 from gossamer.engine.remote.handshake import SECRET_VARIABLE
 from gossamer.values.agents import agent_name
-from tools.killing import Say, Told
+from tools.killing import Told
 from tools.killing.site import send, served, started
 from tools.killing.stores import PublishingCrawl, play
 
@@ -101,19 +102,16 @@ class Network:
 
 
 class JoinedCrawl(PublishingCrawl):
-    def __init__(self, folder: Path, seed: int, told: Told, network: Network) -> None:
-        """Choose what is crawled, and what happens. Everything lies in `folder`."""
+    def __init__(self, folder: Path, seed: int, told: Told) -> None:
         super().__init__(folder, seed, told, AGENTS, (1_600,))
-        self._network = network
+        self._network = Network()
         self._environment = {**processes.environment(), SECRET_VARIABLE: secrets.token_hex(16)}
         self._machines: dict[int, tuple[subprocess.Popen[bytes], Path]] = {}
         self._old: list[subprocess.Popen[bytes]] = []
         self._count = 0
 
-    def run(self, faults: int) -> int:
-        """Play it; returns how many faults came before it ended."""
-        self._folder.mkdir(parents=True)
-        with served(self._round, self._log) as port, self._relays(port):
+    def run(self, most: int) -> int:
+        with self._network, served(self._round, self._log) as port, self._relays(port):
             self._listen = f"{self._network.address(0)}:{_PORT}"
             more = ["--cluster", "joined", "--listen", self._listen, "--agents", str(len(AGENTS))]
             more += ["--store", self._store, "--lease", f"{LEASE:g}s", "--checkpoint-every", "1s"]
@@ -121,7 +119,7 @@ class JoinedCrawl(PublishingCrawl):
             for number in MACHINES:
                 self._join(number)
             try:
-                done = self._play(faults, lambda: self._have_published(AGENTS), self._let)
+                done = self._play(most)
                 self._end("supervisor.said")
                 for process in self._old:  # machines whose agent went on elsewhere have to end by themselves
                     try:
@@ -220,14 +218,7 @@ class JoinedCrawl(PublishingCrawl):
         return len({name for place in others for name in living(place, AGENTS)}) == len(AGENTS)
 
 
-def run(folder: Path, say: Say, *, seed: int = 1, faults: int = 30) -> Told:
-    """Play crawls until so many faults have come."""
-
-    def one(place: Path, number: int, told: Told, most: int) -> int:
-        with Network() as network:
-            return JoinedCrawl(place, number, told, network).run(most)
-
-    return play(folder, say, seed, faults, one)
+run = partial(play, JoinedCrawl)
 
 
 async def _relay(here: str, there: str) -> None:

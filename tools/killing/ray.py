@@ -16,13 +16,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from gossamer.agents.cluster import living
 from gossamer.storage.members import holder_of
 from gossamer.values.agents import agent_name
 from tools import ROOT
-from tools.killing import Say, Told
+from tools.killing import Told
 from tools.killing.site import send, served, started
 from tools.killing.stores import PublishingCrawl, play
 
@@ -124,23 +125,20 @@ class RayNode:
 
 class RayCrawl(PublishingCrawl):
     def __init__(self, folder: Path, seed: int, told: Told) -> None:
-        """Choose what is crawled, and what happens. Everything lies in `folder`."""
         super().__init__(folder, seed, told, AGENTS, (1_600,))
         token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
         self._environment = {**os.environ, **token, **_HEALTH}
         self._nodes: list[RayNode] = []
         self._count = 0
 
-    def run(self, faults: int) -> int:
-        """Play it; returns how many faults came before it ended."""
-        self._folder.mkdir(parents=True)
+    def run(self, most: int) -> int:
         (self._folder / "crawl.nodes").mkdir()
         with self._ray(), served(self._round, self._log) as port:
             more = ["--cluster", "ray", "--agents", str(len(AGENTS)), "--store", self._store]
             more += ["--lease", f"{LEASE:g}s", "--checkpoint-every", "1s"]
             self._drive(*self._round.command(self._folder / "crawl", port)[4:], *more)
             try:
-                done = self._play(faults, lambda: self._have_published(AGENTS), self._let)
+                done = self._play(most)
                 self._end("driver.said")
             finally:
                 self.process.kill()
@@ -258,6 +256,4 @@ def _parent(number: int) -> int:
     return number
 
 
-def run(folder: Path, say: Say, *, seed: int = 1, faults: int = 30) -> Told:
-    """Play crawls until so many faults have come."""
-    return play(folder, say, seed, faults, lambda place, one, told, most: RayCrawl(place, one, told).run(most))
+run = partial(play, RayCrawl)

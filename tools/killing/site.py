@@ -6,10 +6,11 @@ rounds a host without an end. Everything follows from the round's seed, so the e
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
@@ -100,9 +101,23 @@ def send(number: signal.Signals, to: Iterable[int]) -> None:
 
 
 def started(command: Sequence[str], said: Path, **more: Any) -> subprocess.Popen[bytes]:
-    """A process that writes all that it says behind what a file has."""
+    """A process that writes all that it says behind what a file has, unless `more` leads it elsewhere."""
     with said.open("ab") as file:
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, **more)
+        return subprocess.Popen(command, **{"stdin": subprocess.DEVNULL, "stdout": file, "stderr": file, **more})
+
+
+def rounds(folder: Path, told: Told, kills: int, most: int) -> Iterator[tuple[Path, int]]:
+    """Rounds until there were so many kills, `most` in each: a folder, and how many kills there may be.
+
+    The caller counts the kills. The folder of a round in which everything held is removed.
+    """
+    while (left := kills - told.figures["kills"]) > 0:
+        place, before = folder / f"round-{told.figures['rounds']}", len(told.wrong)
+        place.mkdir(parents=True)
+        yield place, min(most, left)
+        told.figures["rounds"] += 1
+        if len(told.wrong) == before:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def pages_of(directory: Path) -> list[dict[str, Any]]:

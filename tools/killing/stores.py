@@ -15,10 +15,12 @@ import shutil
 import signal
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 
 from gossamer.agents.cluster import living
@@ -39,8 +41,8 @@ _FIRST = 2
 
 LEASE, EVERY = 3.0, 1.0
 
-#: Faults of one crawl at most, and seconds between two looks.
-_MOST, _LOOK = 4, 0.1
+#: Seconds between two looks.
+_LOOK = 0.1
 
 #: Seconds until a fault at most, once all agents have published.
 LONGEST = 2.0
@@ -63,17 +65,29 @@ class StoreFault(StrEnum):
     CHANGE = "agents join or leave, and one of them, or the machine, is lost with its folder meanwhile"
 
 
-class PublishingCrawl:
+class PublishingCrawl(ABC):
     """One crawl whose agents publish into a store."""
+
+    most = 8
+    """Faults that it meets at most."""
 
     def __init__(self, folder: Path, seed: int, told: Told, agents: Sequence[str], pages: Sequence[int]) -> None:
         """Choose what is crawled, and how many of `pages`. Everything lies in `folder`."""
+        folder.mkdir(parents=True)
         self._chance = random.Random(seed)
         self._round = Round(seed, self._chance.choice(pages), 0.25, None, 16)
         self._folder, self._told, self._agents = folder, told, agents
         self._store, self._log = str(folder / "store"), folder / "requests.log"
         self._since: list[tuple[int, int]] = []
         self.process: subprocess.Popen[bytes]
+
+    @abstractmethod
+    def run(self, most: int) -> int:
+        """Play it; returns how many faults came before it ended, `most` at most."""
+
+    @abstractmethod
+    def _let(self) -> None:
+        """Let a fault come."""
 
     def _end(self, said: str) -> None:
         """Wait for the end; the process has said something in a file of this name."""
@@ -87,10 +101,14 @@ class PublishingCrawl:
         heads = [AgentInStore(store, agent).read() for agent in self._agents]
         return [(head.epoch, head.count) if head is not None else (0, 0) for head in heads]
 
-    def _have_published(self, agents: Collection[str]) -> bool:
-        since = self._since or [(0, 0)] * len(self._agents)
+    def _at_work(self) -> Collection[str]:
+        """The agents that ought to publish."""
+        return self._agents
+
+    def _has_published(self) -> bool:
+        agents, since = self._at_work(), self._since or [(0, 0)] * len(self._agents)
         counts = zip(self._agents, self._counts(), since, strict=True)
-        return all(now[1] > then[1] for agent, now, then in counts if agent in agents)
+        return bool(agents) and all(now[1] > then[1] for agent, now, then in counts if agent in agents)
 
     def _until(self, holds: Callable[[], bool]) -> bool:
         """Wait until something holds; False where the crawl ends before."""
@@ -100,15 +118,15 @@ class PublishingCrawl:
             time.sleep(_LOOK)
         return True
 
-    def _play(self, most: int, ready: Callable[[], bool], let: Callable[[], None]) -> int:
-        """Let faults come, each after a moment of what is `ready`; how many have, `most` at most, when the crawl ends."""
+    def _play(self, most: int) -> int:
+        """Let faults come, each a moment after all have published; how many have, `most` at most, when the crawl ends."""
         for done in range(most):
-            if not self._until(ready):
+            if not self._until(self._has_published):
                 return done
             time.sleep(self._chance.uniform(0.0, LONGEST))
             if self.process.poll() is not None:
                 return done
-            let()
+            self._let()
             self._since = self._counts()
         return most
 
@@ -144,8 +162,9 @@ class PublishingCrawl:
 class StoredCrawl(PublishingCrawl):
     """One crawl, wherever it goes on."""
 
+    most = 4
+
     def __init__(self, folder: Path, seed: int, told: Told) -> None:
-        """Choose what is crawled, and what is lost. Everything lies in `folder`."""
         super().__init__(folder, seed, told, AGENTS, (400, 800))
         self._number = 0
         self._faults: list[StoreFault] = []
@@ -153,8 +172,6 @@ class StoredCrawl(PublishingCrawl):
         self._old: list[tuple[subprocess.Popen[bytes], set[int]]] = []
 
     def run(self, most: int) -> int:
-        """Play it; returns how many faults came before it ended, `most` at most."""
-        self._folder.mkdir(parents=True)
         self._clocks = Clocks(self._folder / "clocks")
         on_disk = self._chance.random() < 0.5
         self._place = StoreOnDisk(self._folder / "disk") if on_disk else StoreOfServer(self._folder.name)
@@ -163,7 +180,7 @@ class StoredCrawl(PublishingCrawl):
             options = ["--store", self._store, "--checkpoint-every", f"{EVERY:g}s", "--lease", f"{LEASE:g}s"]
             try:
                 self._begin([*self._round.command(self._directory, port), *options, "--agents", str(_FIRST)])
-                done = self._play(most, self._has_published, lambda: self._let(self._next_fault()))
+                done = self._play(most)
                 self._end(f"said-{self._number}")
                 # Those that were suspended have to end by themselves, since they have no crawl any more.
                 for process, everybody in self._old:
@@ -184,14 +201,14 @@ class StoredCrawl(PublishingCrawl):
         )
         return done
 
-    def _next_fault(self) -> StoreFault:
-        """One of those that came most seldom until now, if it can come to this store."""
+    def _let(self) -> None:
+        """Let one of those come that came most seldom until now, if it can come to this store."""
         of_store = {fault for fault in StoreFault if fault.name.lower() in StoreOfServer.faults - self._place.faults}
         count = {one: sum(self._told.faults[one.name.lower()].values()) for one in StoreFault if one not in of_store}
         fault = self._chance.choice([one for one in count if count[one] == min(count.values())])
         self._told.faults[fault.name.lower()][self._place.word] += 1
         self._faults.append(fault)
-        return fault
+        self._lose(fault)
 
     @property
     def _directory(self) -> Path:
@@ -211,7 +228,7 @@ class StoredCrawl(PublishingCrawl):
 
     # -- what is lost
 
-    def _let(self, fault: StoreFault) -> None:
+    def _lose(self, fault: StoreFault) -> None:
         agents = living(self._directory, AGENTS)
         match fault:
             case StoreFault.MACHINE:
@@ -233,7 +250,7 @@ class StoredCrawl(PublishingCrawl):
                     send(signal.SIGTERM, {agents[name] for name in sorted(agents)[:1]})
                 time.sleep(self._chance.uniform(0.0, 2 * LONGEST))
                 if self._chance.random() < 0.5:
-                    self._let(StoreFault.MACHINE)
+                    self._lose(StoreFault.MACHINE)
                 else:
                     self._lose_one()
             case StoreFault.SUSPENDED:
@@ -285,28 +302,24 @@ class StoredCrawl(PublishingCrawl):
             fresh = {*living(self._directory, AGENTS).values()} - everybody
         return everybody
 
-    def _has_published(self) -> bool:
+    def _at_work(self) -> Collection[str]:
         with suppress(FileNotFoundError, ValueError):
-            return self._have_published(at_work(json.loads((self._directory / MEMBERS).read_bytes())))
-        return False
+            return at_work(json.loads((self._directory / MEMBERS).read_bytes()))
+        return ()
 
 
 def play(
-    folder: Path, say: Say, seed: int, faults: int, run: Callable[[Path, int, Told, int], int], most: int = 8
+    kind: Callable[[Path, int, Told], PublishingCrawl], folder: Path, say: Say, *, seed: int = 1, faults: int = 30
 ) -> Told:
-    """Play crawls until so many faults have come. `run` plays one: it takes its folder, its seed, what is told, and how many
-    faults may come, and returns how many have."""
+    """Play crawls of a kind until so many faults have come; a crawl is made of its folder, its seed, and what is told."""
     told = Told()
     while (left := faults - told.figures["faults"]) > 0:
         number = seed + told.figures["crawls"]
         told.figures["crawls"] += 1
-        told.figures["faults"] += run(folder / f"crawl-{number}", number, told, min(most, left))
+        crawl = kind(folder / f"crawl-{number}", number, told)
+        told.figures["faults"] += crawl.run(min(crawl.most, left))
         say(f"{told.figures['faults']} faults in {told.figures['crawls']} crawls")
     return told
 
 
-def run(folder: Path, say: Say, *, seed: int = 1, faults: int = 30) -> Told:
-    """Play crawls until so many faults have come."""
-    return play(
-        folder, say, seed, faults, lambda place, one, told, left: StoredCrawl(place, one, told).run(left), _MOST
-    )
+run = partial(play, StoredCrawl)

@@ -28,7 +28,7 @@ from gossamer.testing import check_feed_consumer
 from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.errors import UsageError
 from gossamer.values.visit import Visit
-from tools.killing.triples import PROGRAM, TripleServer
+from tools.killing.programs import PROGRAM, TripleServer
 
 Open = Callable[..., Any]
 Make = Callable[..., Visit]

@@ -1,8 +1,14 @@
-"""Kills a crawl with `--rdf` and its triple stores again and again, and compares the stores with what the pages say.
+"""Crawls that need another program, a triple store or a browser, and are killed together with it again and again.
 
-Each round crawls a site whose every triple is known, until the crawl was killed a few times, and then to its end. It feeds a
-store elsewhere, a server of SPARQL updates, which is killed at some of the kills too and comes back later. At the end the table,
-the crawl's own store and the store elsewhere must hold every triple of every page once, and nothing else.
+*kill-triples* compares the stores of a crawl with `--rdf` with what the pages say. Each round crawls a site whose every triple is
+known, until the crawl was killed a few times, and then to its end. It feeds a store elsewhere, a server of SPARQL updates, which is
+killed at some of the kills too and comes back later. At the end the table, the crawl's own store and the store elsewhere must hold
+every triple of every page once, and nothing else.
+
+*kill-rendering* kills a crawl in mid-page: the agent, the guard of its browser, or the browser. The web is an application: each
+route is a shell with one script, which asks for the data of the route and links to two others. So a page that is lost takes all
+behind it along, and one that is shown with the data of another has another title. After the kill of a browser the crawl goes on
+with another; after that of the agent it is resumed.
 """
 
 import contextlib
@@ -17,6 +23,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -26,10 +33,11 @@ import pyoxigraph as oxigraph
 from gossamer.query.database import Database
 from gossamer.rdf.store.asking import current_copy
 from gossamer.simweb.text import SAID, SYNTAXES
-from gossamer.testing.fakeweb import FakePage, FakeWeb
+from gossamer.testing.fakeweb import FakePage, FakeRequest, FakeWeb
 from gossamer.values.url import path_of
 from tools.killing import Say, Told
-from tools.killing.site import begun, judge_last
+from tools.killing.site import PATIENCE, begun, judge_last, rounds, send
+from tools.verifying import verify
 
 #: Kills of one round, before its crawl may end.
 KILLS_OF_A_ROUND = 5
@@ -101,25 +109,19 @@ Said = list[tuple[str, str]]
 
 
 def run(folder: Path, say: Say, *, kills: int = 50, seed: int = 1) -> Told:
-    """Kill crawls until there were so many kills; each round is crawled to its end and judged, and removed where all was right."""
+    """Kill crawls until there were so many kills; each round is crawled to its end and judged."""
     told, chance = Told(), random.Random(seed)
     site = powers(4, 3)
     pages = {path: FakePage(body=body, latency=LATENCY) for path, body in site.pages.items()}
-    while told.figures["kills"] < kills:
-        number, before = told.figures["rounds"], len(told.wrong)
-        place = folder / f"round-{number}"
-        place.mkdir(parents=True)
+    for place, most in rounds(folder, told, kills, KILLS_OF_A_ROUND):
         server = TripleServer(place / "endpoint")
         with FakeWeb(pages) as web:
             try:
-                _round(web, server, place / "crawl", min(KILLS_OF_A_ROUND, kills - told.figures["kills"]), chance, told)
-                told.wrong += _wrong(place / "crawl", server, sorted(site.said), number)
+                _round(web, server, place / "crawl", most, chance, told)
+                told.wrong += _wrong(place / "crawl", server, sorted(site.said), told.figures["rounds"])
             finally:
                 server.kill()
-        told.figures["rounds"] += 1
         told.figures["triples"] += len(site.said)
-        if len(told.wrong) == before:
-            shutil.rmtree(place)
     return told
 
 
@@ -164,6 +166,120 @@ def _wrong(crawl: Path, server: TripleServer, expected: Said, number: int) -> li
                 f"lacks {len(set(expected) - set(said))} and has {len(set(said) - set(expected))} that no page says"
             )
     return wrong
+
+
+SHELL = "<!doctype html><title>Shop</title><script src=/app.js></script><body><div id=root></div>"
+SCRIPT = """
+const route = location.pathname.split('/').pop();
+fetch('/api/' + route).then(answer => answer.json()).then(item => {
+  document.title = 'Item ' + route;
+  const links = item.links.map(link => `<a href="/item/${link}">item ${link}</a>`).join(' ');
+  document.getElementById('root').innerHTML = `<h1>Item ${route}</h1><p>${item.text}</p>${links}`;
+});
+"""
+
+#: Kills of a round that renders, and routes of its application for each.
+RENDERED_KILLS, ROUTES = 20, 20
+
+#: Requests between two kills, at least and less than.
+FEWEST, MOST = 10, 40
+
+#: Seconds of an answer: with two requests a page, each kill finds pages that wait for their data.
+ANSWER = 0.02
+
+#: Requests in flight to the host.
+AT_ONCE = 4
+
+#: How often of ten each process is killed.
+MIX = {"agent": 5, "guard": 2, "browser": 3}
+
+
+class Shop(FakeWeb):
+    """An application of so many routes; each links to two others, and has words of its own."""
+
+    def __init__(self, routes: int, robots: str = "", latency: float = 0.0) -> None:
+        self.routes, self.latency = routes, latency
+        self.times: list[tuple[float, str]] = []
+        pages = {"/app.js": FakePage(SCRIPT, type="text/javascript")}
+        pages |= {"/robots.txt": FakePage(robots, type="text/plain")} if robots else {}
+        super().__init__(pages, otherwise=self.other)
+
+    def other(self, request: FakeRequest) -> FakePage:
+        if not request.target.startswith("/api/"):
+            return FakePage(SHELL)
+        number = int(request.target.rpartition("/")[2])
+        words = " ".join(f"word{number}x{one}" for one in range(50))
+        links = [(2 * number + 1) % self.routes, (2 * number + 2) % self.routes]
+        body = f'{{"text": "{words}", "links": {links}}}'
+        return FakePage(body, type="application/json", latency=self.latency)
+
+    def note(self, request: FakeRequest) -> None:
+        self.times.append((time.monotonic(), request.target))
+        super().note(request)
+
+
+def render(folder: Path, say: Say, *, kills: int = 50, seed: int = 1) -> Told:
+    """Kill crawls that render until there were so many kills; each round is crawled to its end and judged."""
+    told, chance = Told(), random.Random(seed)
+    for place, most in rounds(folder, told, kills, RENDERED_KILLS):
+        where = f"round {told.figures['rounds']}: "
+        with Shop(ROUTES * most, latency=ANSWER) as shop:
+            deaths = _killed(shop, place / "crawl", most, chance, told)
+            _judge(told, shop, place / "crawl", deaths, where)
+        say(f"{where}{dict(deaths)}, {len(shop.requests)} requests for {shop.routes} pages")
+    return told
+
+
+def _killed(shop: Shop, directory: Path, kills: int, chance: random.Random, told: Told) -> Counter[str]:
+    """Crawl to the end through so many kills; how many there were of each process."""
+    given = ["--delay", "0", "--per-host", str(AT_ONCE), "--concurrency", str(AT_ONCE), "--render", "auto"]
+    first, deaths = ["crawl", shop.url("/item/0"), *given], Counter[str]()
+    child = begun(directory, first, apart=True)
+    while deaths.total() < kills:
+        shop.wait_for(len(shop.requests) + chance.randrange(FEWEST, MOST), PATIENCE)
+        [way] = chance.choices(list(MIX), list(MIX.values()))
+        if way == "agent":
+            os.killpg(child.pid, signal.SIGKILL)
+            child.communicate()
+            child = begun(directory, first, apart=True)
+        elif not _kill_browser(child.pid, guard=way == "guard"):
+            continue  # there is none yet
+        deaths[way] += 1
+        told.figures["kills"] += 1
+        told.figures[f"{way}_kills"] += 1
+    judge_last(told, child)
+    return deaths
+
+
+def _kill_browser(agent: int, *, guard: bool) -> bool:
+    """Kill the guard of an agent's browser, or what it guards; whether there was one."""
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    processes = [line.split(None, 2) for line in listed.splitlines()]
+    guards = [pid for pid, parent, *args in processes if parent == str(agent) and "guard.py" in "".join(args)]
+    found = guards if guard else [pid for pid, parent, *_ in processes if parent in guards]
+    send(signal.SIGKILL, map(int, found))
+    return bool(found)
+
+
+def _judge(told: Told, shop: Shop, directory: Path, deaths: Counter[str], where: str) -> None:
+    """Every route is there once, with its own data, and only requests in flight of an agent that died were sent again."""
+    with Database(directory) as database:
+        rows = database.ask(
+            "SELECT url, title, render FROM pages WHERE contains(url, '/item/') AND relation NOT LIKE 'render %'"
+        )
+        found = [(str(url), str(title), render) for url, title, render in rows]
+    expected = {(shop.url(f"/item/{route}"), f"Item {route}", "done") for route in range(shop.routes)}
+    told.wrong += [f"{where}lost: {one}" for one in sorted(expected - set(found), key=str)[:10]]
+    told.wrong += [f"{where}doubled: {one}" for one, count in Counter(found).items() if count > 1]
+    told.wrong += [f"{where}not as it is: {one}" for one in sorted(set(found) - expected, key=str)[:10]]
+    asked = Counter(target for _, target in shop.times)
+    again = {target: count - 1 for target, count in asked.items() if count > 1 and target != "/robots.txt"}
+    told.figures["requests"] += asked.total()
+    told.figures["again"] += sum(again.values())
+    most = deaths["agent"] * 2 * AT_ONCE  # a page, and what it waits for
+    if sum(again.values()) > most:
+        told.wrong.append(f"{where}{sum(again.values())} requests were sent again, at most {most} may be: {again}")
+    told.wrong_of({"verify": verify(directory).findings}, where)
 
 
 # Sites whose pages are known one by one: journeys crawl them too.
