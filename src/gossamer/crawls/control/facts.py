@@ -249,7 +249,7 @@ def known_of(ledger: "RocksLedger", url: str) -> Known:
     """Facts about a canonical URL in this ledger."""
     host = host_of(url)
     waiting = ledger.waiting(url, CHUNKS)
-    aside = ledger.aside_of(url, CHUNKS) if waiting is None and host else None
+    aside = ledger.shelf.find(url, CHUNKS) if waiting is None and host else None
     family = aside[0] if aside else None
     lent, crawled_by = _of_crawlers(ledger, url, host)
     is_seen, row, flights = ledger.is_seen(url), ledger.document(url), ledger.queues.flights(url)

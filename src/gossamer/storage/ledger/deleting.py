@@ -300,10 +300,5 @@ class _Work:
             self._rewriting.drop_tallies([host])
             for family in (*_BY_HOST, *(["seen"] if self._forget else [])):
                 drop(family, (key for key, _ in self._store.scan(family, host, layout.after(host))))
-            drop(
-                "frontier",
-                (
-                    key
-                    for key, _ in self._store.scan("frontier", layout.ASIDE + host, layout.after(layout.ASIDE + host))
-                ),
-            )
+            aside = layout.ASIDE + host
+            drop("frontier", (key for key, _ in self._store.scan("frontier", aside, layout.after(aside))))

@@ -246,7 +246,7 @@ class LedgerGroup(StagedSpaces):
         self._hosts[state.host] = state
 
     def host_state(self, name: str) -> HostState:
-        return self._hosts.get(name) or self._ledger.host_table.states([name])[0]
+        return self._hosts.get(name) or self._ledger.host_states([name])[0]
 
     def robots(self, site: str, host: str, data: bytes) -> None:
         self._robots[site, host] = data
@@ -258,7 +258,7 @@ class LedgerGroup(StagedSpaces):
     def tally(self, what: Tallied, name: str, add: int = 0) -> int:
         count = self._tallies.get((what, name))
         if count is None:
-            count = self._ledger.host_table.tally(what, name)
+            count = self._ledger.tally(what, name)
         if add:
             count += add
             self._tallies[what, name] = count
@@ -284,20 +284,17 @@ class LedgerGroup(StagedSpaces):
     def write(self, batch: Batch) -> None:
         self._seen.put(self._new, self._depths, batch)
         self._seen.put(self._lowered, self._depths, batch)
-        if self._given_up:
-            self._seen.drop(self._given_up, batch)
+        self._seen.drop(self._given_up, batch)
         for key in self._undone:
             batch.delete("documents", key)
         for key, row in self._rows.items():
             batch.put("documents", key, row)
-        if self._disowned:
-            self._ledger.contents.drop(self._disowned, batch)
-        if self._links:
-            self._ledger.page_links.put(self._links, batch)
+        self._ledger.contents.drop(self._disowned, batch)
+        self._ledger.page_links.put(self._links, batch)
         self._ledger.contents.put(self._owners, batch)
         if self._originals:
             self._ledger.fingerprints.put(self._originals, batch)
-        self._ledger.host_table.put(self._hosts, self._robots, self._learnt, self._tallies, batch)
+        self._ledger.put_hosts(self._hosts, self._robots, self._learnt, self._tallies, batch)
         self._aside.write(batch)
         for name, value in self._own.items():
             batch.put("meta", OWN_PREFIX + name.encode(), value)
@@ -306,11 +303,9 @@ class LedgerGroup(StagedSpaces):
     def applied(self) -> None:
         self._seen.applied(self._new, self._depths)
         self._seen.applied(self._lowered, self._depths)
-        if self._given_up:
-            self._seen.dropped(self._given_up)
-        if self._disowned:
-            self._ledger.contents.dropped(self._disowned)
+        self._seen.dropped(self._given_up)
+        self._ledger.contents.dropped(self._disowned)
         self._ledger.contents.applied(self._owners)
         if self._originals:
             self._ledger.fingerprints.applied(self._originals)
-        self._ledger.host_table.applied(self._hosts, self._tallies)
+        self._ledger.hosts_applied(self._hosts, self._tallies)

@@ -22,14 +22,14 @@ from gossamer.storage.ledger.depth import DepthLimit, KeptLinks
 from gossamer.storage.ledger.group import LedgerGroup
 from gossamer.storage.ledger.layout import END_PREFIX, OWN_PREFIX, SECRET_KEY, STATE_KEY, KeptRequests, Marks
 from gossamer.storage.ledger.queues import HostQueues, Plan
-from gossamer.storage.ledger.reader import LedgerHosts, LedgerReader, LedgerSheet, LedgerState
+from gossamer.storage.ledger.reader import LedgerReader, LedgerSheet, LedgerState
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
 from gossamer.storage.ledger.spaces import KeptSpaces
 from gossamer.storage.ledger.store import Batch, RocksStore, number_behind
 from gossamer.storage.ledger.waiting import AsideTasks
 from gossamer.storage.recovery import changed_files
 from gossamer.storage.tables.places import check_is_here
-from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged
+from gossamer.values.errors import CrawlDirectoryError, LedgerDamaged, UsageError
 
 if TYPE_CHECKING:
     from gossamer.storage.ledger.moving import LedgerRewriting
@@ -227,7 +227,8 @@ class RocksLedger(LedgerReader):
         self.requests = KeptRequests(self._store, self.keys, session=os.urandom(8))
         self.queues = HostQueues(self._store, self.keys, self.sheet, state.marks, self.requests)
         self.contents = SeenContents(self._store)
-        self.host_table = LedgerHosts(self._store, self.keys)
+        self.forget_hosts()
+        self._failing = {}
         self.page_links = KeptLinks(self._store, self.keys)
         self.fingerprints = KeptFingerprints(self._store, self.keys)
         self.spaces = KeptSpaces(self._store, self.keys)
@@ -319,7 +320,7 @@ class RocksLedger(LedgerReader):
             if is_at_work:
                 self.flush_moves()
                 self.seen.forget()
-                self.host_table.forget()
+                self.forget_hosts()
                 self.queues.look_again()
             else:
                 self._load()
@@ -393,7 +394,13 @@ class RocksLedger(LedgerReader):
         return self.places.names()
 
     def restore(self, name: str, ends: Mapping[str, int] | None = None) -> None:
-        opening.restore(self.places.state, name, self.sheet, ends or {})
+        """Go back to a checkpoint, which stays. Records after it are kept: `ends`, file of the crawl directory -> its size now,
+        count as committed ends from now on, and the crawl goes on in new files (design question 10). Raises UsageError: there is
+        no such checkpoint; CrawlDirectoryError: the ledger is in use, or the checkpoint is damaged."""
+        known = self.places.names()
+        if name not in known:
+            raise UsageError(f"there is no checkpoint {name!r}; known: {', '.join(known) or 'none'}")
+        opening.replace(self.places, partial(opening.link, self.places.checkpoints / name), self.sheet, ends or {})
 
 
 def ledgers_of(directory: Path) -> list[RocksLedger]:

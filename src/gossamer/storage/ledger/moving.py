@@ -184,10 +184,8 @@ def dropping(
             yield
         rewriting.drop("frontier", (key for key, _ in list(later(store, keys, arcs))), unfinished=1)
         rewriting.drop("frontier", (key for key, _ in ranges(store, "frontier", layout.SHELF, arcs)))
-        for key, value in list(
-            ranges(store, "frontier", layout.ASIDE, arcs)
-        ):  # a family's row says how many its tasks are
-            batch = store.batch()
+        for key, value in list(ranges(store, "frontier", layout.ASIDE, arcs)):
+            batch = store.batch()  # a family's row says how many its tasks are
             batch.delete("frontier", key)
             rewriting.write(batch, {"set_aside": -aside_rows.decode(value).count})
         if is_at_work:

@@ -181,20 +181,6 @@ class Places:
         return path
 
 
-def restore(state: Path, name: str, sheet: LedgerSheet, ends: Mapping[str, int]) -> None:
-    """Go back to a checkpoint. The ledger must be closed; the checkpoint stays.
-
-    Records after the checkpoint are kept: `ends`, file of the crawl directory -> its size now, count as committed ends from now
-    on, and the crawl goes on in new files (design question 10). Raises UsageError: there is no such checkpoint;
-    CrawlDirectoryError: the ledger is in use, or the checkpoint is damaged.
-    """
-    places = Places(state)
-    known = places.names()
-    if name not in known:
-        raise UsageError(f"there is no checkpoint {name!r}; known: {', '.join(known) or 'none'}")
-    replace(places, lambda path: link(places.checkpoints / name, path), sheet, ends)
-
-
 def replace(places: Places, make: Callable[[Path], None], sheet: LedgerSheet, ends: Mapping[str, int]) -> None:
     """Put what `make` writes, with committed ends of files, in the place of a ledger that is closed, lost or damaged. Raises
     CrawlDirectoryError: the ledger is in use, or what was made is damaged."""

@@ -329,10 +329,7 @@ class HostQueues:
                 batch.delete("hosts", key[9:] + layout.RESTING)
         for name, (why, until) in plan.moves.items():
             host = self._keys.host(name)
-            if why is None:
-                batch.put("frontier", layout.HELD + host, name.encode())
-                continue
-            batch.delete("frontier", layout.HELD + host)
+            batch.change("frontier", layout.HELD + host, name.encode() if why is None else None)
             if why is HostLeaving.REST:
                 batch.put("frontier", layout.time_key(layout.RESTING, until, host), name.encode())
                 batch.put("hosts", host + layout.RESTING, b"")

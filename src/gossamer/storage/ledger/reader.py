@@ -22,7 +22,7 @@ from gossamer.storage.ledger.spaces import KeptSpaces
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.storage.ledger.waiting import AsideTasks, Owed
 from gossamer.storage.seen.memory import RecentlyUsed
-from gossamer.values.hosts import Division, registered_domain
+from gossamer.values.hosts import Division
 from gossamer.values.ledger_rows import DocumentRow, HostState
 from gossamer.values.settings import Depth, Memory
 from gossamer.values.task import Family, SetAside, Task
@@ -144,21 +144,18 @@ _encode = msgspec.msgpack.Encoder().encode
 _states = msgspec.msgpack.Decoder(HostState)
 
 
-class LedgerHosts:
-    """Rows of hosts, robots bytes of their sites, what watchers learnt of them, tallies."""
+class HostRows(Provider[LedgerSheet]):
+    """The part that knows hosts: their rows, robots bytes of their sites, what watchers learnt of them, tallies."""
 
-    def __init__(self, store: RocksStore, keys: layout.LedgerKeys) -> None:
-        self._store = store
-        self._keys = keys
-        self.forget()
-        self.failing: dict[str, int] = {}
-        """Errors of hosts that had some since this was opened, all runs together; of the hosts with the most."""
+    keys: layout.LedgerKeys
+    _store: RocksStore
+    _failing: dict[str, int]
 
-    def forget(self) -> None:
+    def forget_hosts(self) -> None:
         self._states: RecentlyUsed[str, HostState] = RecentlyUsed(REMEMBERED_STATES)
         self._tallies: RecentlyUsed[tuple[Tallied, str], int] = RecentlyUsed(REMEMBERED_TALLIES)
 
-    def states(self, names: Sequence[str]) -> list[HostState]:
+    def host_states(self, names: Sequence[str]) -> list[HostState]:
         known, found, rest = self._states, dict[str, HostState](), list[str]()
         for name in dict.fromkeys(names):
             if (state := known.get(name)) is None:
@@ -166,31 +163,35 @@ class LedgerHosts:
             else:
                 found[name] = state
         if rest:
-            keys = [self._keys.host(name) + layout.STATE for name in rest]
+            keys = [self.keys.host(name) + layout.STATE for name in rest]
             for name, data in zip(rest, self._store.get_many("hosts", keys), strict=True):
                 found[name] = state = HostState(name) if data is None else _states.decode(data)
                 known.set(name, state)
         return list(map(found.__getitem__, names))
 
-    def all(self) -> Iterator[HostState]:
+    def hosts(self) -> Iterator[HostState]:
         for key, data in self._store.scan("hosts", b"", b"\xff" * (layout.HOST_ID_BYTES + 2)):
             if key[layout.HOST_ID_BYTES :] == layout.STATE:
                 yield _states.decode(data)
 
+    def failing_hosts(self) -> Mapping[str, int]:
+        """Errors of the hosts that have had the most of them since the ledger was opened, all runs together; not all hosts."""
+        return dict(self._failing)
+
     def robots(self, site: str, host: str) -> bytes | None:
         return self._store.get("hosts", self._robots_key(site, host))
 
-    def learnt(self, names: Sequence[str], what: str) -> list[bytes | None]:
-        return self._store.get_many("hosts", [self._learnt_key(name, what) for name in names])
+    def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
+        return self._store.get_many("hosts", [self._learnt_key(name, what) for name in hosts])
 
     def tally(self, what: Tallied, name: str) -> int:
         count = self._tallies.get((what, name))
         if count is None:
-            count = int.from_bytes(self._store.get("hosts", self._keys.host(name) + layout.TALLIES[what]) or b"")
+            count = int.from_bytes(self._store.get("hosts", self.keys.host(name) + layout.TALLIES[what]) or b"")
             self._tallies.set((what, name), count)
         return count
 
-    def put(
+    def put_hosts(
         self,
         states: Mapping[str, HostState],
         robots: Mapping[tuple[str, str], bytes],
@@ -199,30 +200,29 @@ class LedgerHosts:
         batch: Batch,
     ) -> None:
         for name, state in states.items():
-            batch.put("hosts", self._keys.host(name) + layout.STATE, _encode(state))
+            batch.put("hosts", self.keys.host(name) + layout.STATE, _encode(state))
         for (site, host), data in robots.items():
             batch.put("hosts", self._robots_key(site, host), data)
         for (name, watcher), data in learnt.items():
             batch.put("hosts", self._learnt_key(name, watcher), data)
         for (what, name), count in tallies.items():
-            batch.put("hosts", self._keys.host(name) + layout.TALLIES[what], count.to_bytes(8))
+            batch.put("hosts", self.keys.host(name) + layout.TALLIES[what], count.to_bytes(8))
 
-    def applied(self, states: Mapping[str, HostState], tallies: Mapping[tuple[Tallied, str], int]) -> None:
+    def hosts_applied(self, states: Mapping[str, HostState], tallies: Mapping[tuple[Tallied, str], int]) -> None:
         for name, state in states.items():
             self._states.set(name, state)
-            errors = state.counters.get("errors", 0)
-            if errors:
-                self.failing[name] = errors
-                if len(self.failing) > 2 * FAILING:
-                    self.failing = dict(sorted(self.failing.items(), key=lambda pair: -pair[1])[:FAILING])
+            if errors := state.counters.get("errors", 0):
+                self._failing[name] = errors
+                if len(self._failing) > 2 * FAILING:
+                    self._failing = dict(sorted(self._failing.items(), key=lambda pair: -pair[1])[:FAILING])
         for key, count in tallies.items():
             self._tallies.set(key, count)
 
     def _learnt_key(self, host: str, what: str) -> bytes:
-        return self._keys.host(host) + layout.LEARNT + what.encode()
+        return self.keys.host(host) + layout.LEARNT + what.encode()
 
     def _robots_key(self, site: str, host: str) -> bytes:
-        return self._keys.host(host) + layout.ROBOTS + site.encode("utf-8", "surrogatepass")
+        return self.keys.host(host) + layout.ROBOTS + site.encode("utf-8", "surrogatepass")
 
 
 #: Chunks of a host's queue that are looked at for a task, 128 tasks each: some 4 ms.
@@ -247,7 +247,7 @@ class Waiting(msgspec.Struct, frozen=True):
     """Seconds since the epoch before which it is not queued; 0 where it is."""
 
 
-class LedgerReader(Provider[LedgerSheet]):
+class LedgerReader(HostRows):
     """An open ledger, for readers; :class:`RocksLedger` opens it and fills in its parts."""
 
     queues: HostQueues
@@ -256,12 +256,9 @@ class LedgerReader(Provider[LedgerSheet]):
     contents: SeenContents
     fingerprints: KeptFingerprints
     spaces: KeptSpaces
-    keys: layout.LedgerKeys
-    host_table: LedgerHosts
     page_links: KeptLinks
     shelf: AsideTasks
 
-    _store: RocksStore
     _state: LedgerState
     _ends: dict[str, int]
 
@@ -314,21 +311,6 @@ class LedgerReader(Provider[LedgerSheet]):
     def depth_of(self, urls: Sequence[str]) -> list[int | None]:
         return self.seen.depths(urls)
 
-    def host_states(self, names: Sequence[str]) -> list[HostState]:
-        return self.host_table.states(names)
-
-    def hosts(self) -> Iterator[HostState]:
-        return self.host_table.all()
-
-    def robots(self, site: str, host: str) -> bytes | None:
-        return self.host_table.robots(site, host)
-
-    def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
-        return self.host_table.learnt(hosts, what)
-
-    def tally(self, what: Tallied, name: str) -> int:
-        return self.host_table.tally(what, name)
-
     def aside(self, after: Family | None = None) -> Iterator[SetAside]:
         return self.shelf.rows(after)
 
@@ -337,12 +319,6 @@ class LedgerReader(Provider[LedgerSheet]):
 
     def aside_tasks(self, family: Family) -> Iterator[Task]:
         return (task for _, tasks in self.shelf.chunks(family) for task in tasks)
-
-    def aside_of(self, url: str, most: int) -> tuple[Family, Task] | None:
-        """Family and task of a canonical URL that is set aside; None where it is not, among the first `most` chunks of its host's
-        families."""
-        host = host_of(url)
-        return self.shelf.find((host, f"*.{registered_domain(host)}"), url, most)
 
     def meta(self, name: str) -> bytes | None:
         return self._store.get("meta", layout.OWN_PREFIX + name.encode())
@@ -378,7 +354,7 @@ class LedgerReader(Provider[LedgerSheet]):
         """Whether a URL that was met was visited, or is queued, in flight or set aside; False where that takes too long to tell."""
         if self.document(url) is not None or self.queues.flights(url) > 0:
             return True
-        return self.waiting(url, _LOOKED_AT) is not None or self.aside_of(url, _LOOKED_AT) is not None
+        return self.waiting(url, _LOOKED_AT) is not None or self.shelf.find(url, _LOOKED_AT) is not None
 
     def read_through(self) -> int:
         return self._store.read_through()
@@ -388,10 +364,6 @@ class LedgerReader(Provider[LedgerSheet]):
 
     def sizes(self) -> Mapping[str, int]:
         return self._store.sizes()
-
-    def failing_hosts(self) -> Mapping[str, int]:
-        """Errors of the hosts that have had the most of them since the ledger was opened, all runs together; not all hosts."""
-        return dict(self.host_table.failing)
 
     def owed(self, most: int) -> Owed:
         return self.queues.delayed.owed(most)

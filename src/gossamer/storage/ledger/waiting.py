@@ -14,7 +14,9 @@ import msgspec
 from gossamer.storage.ledger import layout
 from gossamer.storage.ledger.store import Batch, RocksStore
 from gossamer.storage.seen.memory import RecentlyUsed
+from gossamer.values.hosts import registered_domain
 from gossamer.values.task import Family, SetAside, Task
+from gossamer.values.url import host_of
 
 #: Names in one value of the rotation: it is read whole.
 ROTATION_NAMES = 512
@@ -36,21 +38,19 @@ class Rotation:
         self.marks = marks
         self.spent: list[bytes] = []
         """Keys of what was taken since the last commit."""
-        self.is_over = False
-        """Whether no host waits, as far as was looked."""
         self.waiting: RecentlyUsed[str, bool] = RecentlyUsed(WAITING_REMEMBERED)
         self._store = store
         self._turns: deque[str] = deque()
         self._turns_key = b""
-        self._rested = layout.RESTING
-        self.next_rest = _first_time(self._store, self._rested, layout.RESTING)
-        """When the next resting host is due, in seconds since the epoch; infinite where none rests."""
+        self.look_again()
 
     def look_again(self) -> None:
         """Hosts may have come that no commit has brought."""
         self.is_over = False
+        """Whether no host waits, as far as was looked."""
         self._rested = layout.RESTING
         self.next_rest = _first_time(self._store, self._rested, layout.RESTING)
+        """When the next resting host is due, in seconds since the epoch; infinite where none rests."""
 
     def woken(self, now: float, room: int) -> list[str]:
         """At most `room` hosts whose rest is over."""
@@ -125,6 +125,10 @@ class DelayedTasks:
 
     def __init__(self, store: RocksStore) -> None:
         self._store = store
+        self.look_again()
+
+    def look_again(self) -> None:
+        """Tasks may have come that no commit has brought."""
         self._first = layout.LATER
         self.next_due = _first_time(self._store, self._first, layout.LATER)
         """When the next one is due, in seconds since the epoch; infinite where there is none."""
@@ -167,11 +171,6 @@ class DelayedTasks:
             self._first = min(self._first, key)
             self.next_due = min(self.next_due, layout.time_of(key))
 
-    def look_again(self) -> None:
-        """Tasks may have come that no commit has brought."""
-        self._first = layout.LATER
-        self.next_due = _first_time(self._store, self._first, layout.LATER)
-
 
 # Tasks that are set aside: those of families that look like traps, behind everything else (design question 22). They are neither
 # queued nor in flight, and as durable as those that are. A family has a row with its count, and chunks of its tasks in the order
@@ -211,9 +210,11 @@ class AsideTasks:
     def row_key(self, family: Family) -> bytes:
         return layout.ASIDE + self._keys.host(family.owner) + family.key
 
-    def find(self, owners: Sequence[str], url: str, most: int) -> tuple[Family, Task] | None:
-        """The family and the task of a URL that is set aside, among the first `most` chunks of these owners' families."""
-        for owner in owners:
+    def find(self, url: str, most: int) -> tuple[Family, Task] | None:
+        """Family and task of a canonical URL that is set aside; None where it is not, among the first `most` chunks of its host's
+        families."""
+        host = host_of(url)
+        for owner in (host, f"*.{registered_domain(host)}"):
             prefix = layout.ASIDE + self._keys.host(owner)
             for row in [_rows.decode(data) for _, data in self._store.scan("frontier", prefix, layout.after(prefix))]:
                 if not row.count:
