@@ -17,7 +17,7 @@ READ_WHOLE = {
     "ExpressionSheet": "a setting for each gate; tests/unit/expressions/test_filter_language.py",
     "HostOptions": "crawls/identity.py goes through all of them",
     "RecrawlOptions": "recrawl/changes.py; tests/journeys/test_recrawl.py",
-    "MobileOptions": "mobile/wiring.py; tests/journeys/test_crawl_mobile.py",
+    "MobileOptions": "mobile/options.py; tests/journeys/test_crawl_mobile.py",
     **dict.fromkeys(
         ("BasicOptions", "CrawlOptions"),
         "crawls/compiling.py goes through all of them; tests/unit/crawls/test_compiling.py shows each",

@@ -22,8 +22,8 @@ NOT_OF_A_PLAIN_CRAWL = {
     "gossamer.query.database", "gossamer.query.feeds",
     "gossamer.query.following", "gossamer.search.index", "gossamer.query.item_files", "gossamer.simweb",
     "gossamer.parsing.statistics", "gossamer.labs.diverse", "gossamer.labs.trie", "gossamer.storage.seen.sieve",
-    "gossamer.testing", "gossamer.spiders.running", "gossamer.mobile.crawler", "gossamer.mobile.wiring",
-    "gossamer.ray", "gossamer.recrawl.changes", "gossamer.labs.strategies", "gossamer.crawls.old_wirings",
+    "gossamer.testing", "gossamer.spiders.running", "gossamer.mobile.crawler",
+    "gossamer.ray", "gossamer.recrawl.changes", "gossamer.crawls.old_wirings",
 }  # fmt: skip
 
 #: What the process that makes tables has no use for: it begins when the crawl has ended, and somebody waits for it.

@@ -18,8 +18,8 @@ from gossamer.cli.main import main
 from gossamer.mobile.contract import RuntimeLink, RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.crawler import CrawlerBatch, MobileCrawler, MobileProgram, TravelLimits
 from gossamer.mobile.manager.links import RemoteRuntime
-from gossamer.mobile.runtime.senders import Senders
 from gossamer.mobile.runtime.serving import MAX_HEAD
+from gossamer.mobile.runtime.store import Senders
 from gossamer.mobile.wire import to_bytes, unpacked
 from gossamer.testing import check_runtime_link
 from gossamer.testing.clock import HUNG_AFTER

@@ -64,6 +64,12 @@ class Builder:
         if "log" in self.wiring.providers:
             self.wiring = wirings.with_settings(self.wiring, "log", more_tables(self.wiring, table))
 
+    def bind(self, unit: str, **roles: Any) -> None:
+        """Bind providers to roles of a component, in the place of those that are bound."""
+        plan = self.wiring.components[unit]
+        plan = msgspec.structs.replace(plan, providers={**plan.providers, **roles})
+        self.wiring = msgspec.structs.replace(self.wiring, components={**self.wiring.components, unit: plan})
+
     def bind_also(self, unit: str, role: str, key: str, provider: str) -> None:
         """Bind one more provider to a role that takes many, behind those that are bound under the key. Raises WiringError: the
         wiring has no such unit."""

@@ -78,7 +78,7 @@ def view_of(options: CrawlOptions) -> str:
     return hashlib.sha256(msgspec.json.encode(differing, order="sorted")).hexdigest()[:16]
 
 
-#: Strategy -> its traversal, where that has another name: a subject brings the rest (:mod:`gossamer.labs.strategies`).
+#: Strategy -> its traversal, where that has another name: a subject brings the rest (:mod:`gossamer.labs.options`).
 _TRAVERSALS = {"opic": "priority", "trie": "breadth"}
 
 #: Units that a wiring of a person's own may leave out: what an option says of them then says nothing.

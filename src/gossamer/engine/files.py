@@ -84,7 +84,7 @@ class AppendFile:
     def sync(self) -> None:
         os.fsync(self._descriptor)
         if not self._is_named:
-            _sync_folder(self.path.parent)
+            sync_folder(self.path.parent)
             self._is_named = True
 
     def cut_back(self, end: int) -> None:
@@ -188,10 +188,10 @@ def replace_file(
         beside.unlink(missing_ok=True)
         raise
     if sync:
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

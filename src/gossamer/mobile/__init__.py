@@ -19,7 +19,7 @@ SUBJECT = Subject(
     title="Mobile crawlers",
     example="gossamer crawl https://example.org/ --mobile --runtime example.org=https://example.org:8443",
     options="gossamer.mobile.options:MobileOptions",
-    wire="gossamer.mobile.wiring:wire",
+    wire="gossamer.mobile.options:wire",
     wire_where=(),
     forget="gossamer.mobile.manager.lent:forget_lent",
     commands={

@@ -73,7 +73,7 @@ def runtime(
         return None
     from gossamer.mobile.confined.keeper import ProcessLimits
     from gossamer.mobile.runtime import serving
-    from gossamer.mobile.runtime.senders import Senders
+    from gossamer.mobile.runtime.store import Senders
 
     owners = _owners(sheet, serve)
     owners = msgspec.structs.replace(owners, allow=tuple(dict.fromkeys((*owners.allow, *allowed))))
@@ -241,8 +241,8 @@ def admit(sender: str, state: str) -> int:
 
     Exit status: 0; 2 if the name cannot be used.
     """
-    from gossamer.mobile.runtime.senders import Senders
     from gossamer.mobile.runtime.serving import state_folder
+    from gossamer.mobile.runtime.store import Senders
 
     print(Senders(state_folder(state, is_new=True)).admit(sender))
     tell(
@@ -262,8 +262,8 @@ def dismiss(sender: str, state: str) -> int:
 
     Exit status: 0; 2 if there is no such sender.
     """
-    from gossamer.mobile.runtime.senders import Senders
     from gossamer.mobile.runtime.serving import state_folder
+    from gossamer.mobile.runtime.store import Senders
 
     Senders(state_folder(state)).dismiss(sender)
     return 0

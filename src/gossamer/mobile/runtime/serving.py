@@ -48,8 +48,7 @@ from gossamer.mobile.contract import (
 )
 from gossamer.mobile.judging import allowed_processors
 from gossamer.mobile.runtime.host import HostedLink, RuntimeHost
-from gossamer.mobile.runtime.senders import Senders, own_certificate
-from gossamer.mobile.runtime.store import Diary, HostStanding, write_standing
+from gossamer.mobile.runtime.store import Diary, HostStanding, Senders, own_certificate, write_standing
 from gossamer.mobile.sources.opened import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet
 from gossamer.values.errors import CrawlDirectoryError, UsageError

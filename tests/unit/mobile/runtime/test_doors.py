@@ -17,9 +17,8 @@ from starlette.exceptions import HTTPException
 from gossamer.crawls.http_server import HurriedProtocol
 from gossamer.mobile.contract import RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.manager.links import RemoteRuntime
-from gossamer.mobile.runtime.senders import Senders, own_certificate
 from gossamer.mobile.runtime.serving import SenderGuard, _sequence, held, is_held, read_listening, state_folder
-from gossamer.mobile.runtime.store import Diary, last_events
+from gossamer.mobile.runtime.store import Diary, Senders, last_events, own_certificate
 from gossamer.mobile.sources.owner import parse_sheet
 from gossamer.testing.clock import HUNG_AFTER
 from gossamer.values.errors import CrawlDirectoryError, UsageError
