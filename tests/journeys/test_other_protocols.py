@@ -22,7 +22,7 @@ from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.crawl import Crawl, run
 from gossamer.crawls.options import CrawlOptions
-from gossamer.crawls.seeds import is_bare
+from gossamer.crawls.plan import is_bare
 from gossamer.crawls.summary import Summary
 from gossamer.engine import wiring as wirings
 from gossamer.engine.ends import Uses

@@ -137,7 +137,7 @@ class AgentRun(CrawlAtWork):
         self.changes = LiveChanges(self.running, lambda wiring: plan(wiring, catalog()))
         self._sampler = Sampler(self, beside=partial(write_copies, self))
         self._rates = LentRates(self.units, among)
-        self._figures = RunFigures(directory, self.units, self._work, time.monotonic())
+        self.figures = RunFigures(directory, self.units, self, time.monotonic())
         self._gauge = LoadGauge(self)
         self.moving = MovingDomains(self)
         """Its part in moves of domains."""
@@ -163,10 +163,10 @@ class AgentRun(CrawlAtWork):
             await claim_again(self)
             for unit in self.providers(Lapsing):
                 unit.lapsed = self._lapse
-            await self._work.until_done(running.work(), running, self.units.frontier, self._attended())
+            await self.until_done(running.work(), running, self.units.frontier, self._attended())
             if self._has_lapsed:
                 raise CrawlDirectoryError(f"another process has {self.agent} by now, and what came here is not kept")
-            if not self._work.is_aborted:
+            if not self.is_aborted:
                 write_copies(self)
             self._keep_end(self.figures.last_summary(), self._sampler)
         finally:
@@ -214,7 +214,7 @@ class AgentRun(CrawlAtWork):
             is_ending=self.is_stopping,
             said=self.watched.solitude.asked(time.monotonic()),
             load=self._gauge.read(time.monotonic()),
-            limit=frontier.totals.reached or self._work.cut_by,
+            limit=frontier.totals.reached or self.cut_by,
             logged=self.ledger.committed_ends().get(log_path(self.agent), 0),
         )
 

@@ -14,9 +14,9 @@ from gossamer.documents.page import Page
 from gossamer.engine.planning import Catalog
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import ProviderPlan, Wiring
+from gossamer.spiders.handlers import place_of_function
 from gossamer.spiders.logins import Session
 from gossamer.values.errors import UsageError
-from gossamer.values.items import shown_file
 from gossamer.values.request import Request
 from gossamer.values.visit import Found, Item, Order
 
@@ -51,7 +51,7 @@ def processor(*mimes: str) -> Callable[[P], P]:
         except TypeError:
             name = getattr(function, "__name__", repr(function))
             raise UsageError(
-                f"{_place(function)}: processor {name!r} takes {takes}; it takes one argument, the document"
+                f"{place_of_function(function)}: processor {name!r} takes {takes}; it takes one argument, the document"
             ) from None
         for index, (_, other) in enumerate(_registered):
             if _replaces(function, other):
@@ -69,12 +69,8 @@ def _replaces(function: ProcessorFunction, other: ProcessorFunction) -> bool:
     if names[0] != names[1] or "<locals>" in names[0][1]:
         return False
     code = getattr(function, "__code__", None)
-    return _place(function) == _place(other) or not Path("" if code is None else code.co_filename).is_file()
-
-
-def _place(function: Any) -> str:
-    code = getattr(function, "__code__", None)
-    return "" if code is None else f"{shown_file(code.co_filename)}:{code.co_firstlineno}"
+    is_same = place_of_function(function) == place_of_function(other)
+    return is_same or not Path("" if code is None else code.co_filename).is_file()
 
 
 async def reprocess(directory: str, *, wiring: str = "", render: bool = False) -> "Reprocessed":
@@ -117,7 +113,7 @@ def _function_provider(function: ProcessorFunction) -> type[Provider[Any]]:
     class FunctionProcessor(Provider[Any]):
         """A processor made from a function."""
 
-        place = _place(function)
+        place = place_of_function(function)
 
         def process(self, document: Document) -> Iterable[Found | Item | Order]:
             return function(document) or ()

@@ -31,7 +31,7 @@ from gossamer.api.keywords import CrawlKeywords
 from gossamer.api.processors import Handler, LogIn, Method, Seeds
 from gossamer.crawls.machine import collecting_seldom
 from gossamer.crawls.options import all_options
-from gossamer.crawls.seeds import read_seeds
+from gossamer.crawls.plan import read_seeds
 from gossamer.crawls.summary import Summary
 from gossamer.documents.page import unknown_label
 from gossamer.engine.sheet import build, nearest, properties, renamed

@@ -136,7 +136,7 @@ def crawl(
     with Leaving() as leaving:
         from gossamer.crawls.builder import hostless
         from gossamer.crawls.compiling import find_wiring
-        from gossamer.crawls.seeds import with_schemes
+        from gossamer.crawls.plan import with_schemes
 
         wiring = find_wiring(wiring_name) if wiring_name else None
         seeds = [*behind, *seed, *more, *read_seed_files(seed_files, hostless(wiring))]

@@ -60,7 +60,7 @@ def demo(seconds: float, output: str, as_json: bool) -> None:
     import msgspec
 
     from gossamer.crawls.directory import NameTaken
-    from gossamer.crawls.seeds import free_name
+    from gossamer.crawls.plan import free_name
     from gossamer.engine.files import scratch
     from gossamer.simweb import ServeOptions, WebSpec, beside
     from gossamer.simweb.audit import AuditOptions, audit

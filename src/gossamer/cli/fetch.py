@@ -230,7 +230,7 @@ async def fetched(text: str, options: "CrawlOptions") -> "tuple[str, Response]":
     from gossamer.crawls.builder import served
     from gossamer.crawls.catalog import catalog
     from gossamer.crawls.compiling import compile_wiring
-    from gossamer.crawls.seeds import check_schemes, read_seeds, users_of
+    from gossamer.crawls.plan import check_schemes, read_seeds, users_of
     from gossamer.engine.graph import providers_of
     from gossamer.engine.planning import plan
     from gossamer.engine.wiring import with_settings

@@ -217,7 +217,7 @@ def topology(
     from gossamer.crawls.catalog import catalog
     from gossamer.crawls.compiling import find_wiring
     from gossamer.crawls.crawlers import compile_with_crawlers
-    from gossamer.crawls.seeds import read_seeds
+    from gossamer.crawls.plan import read_seeds
     from gossamer.engine.graph import to_dot, to_json, to_mermaid, to_text, without_secrets
     from gossamer.engine.planning import plan
     from gossamer.engine.wiring import to_toml

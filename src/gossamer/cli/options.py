@@ -233,7 +233,7 @@ def read_seed_files(files: Sequence[str], hostless: Container[str] = ()) -> list
 
 
 def _seeds_of(text: str, source: str, hostless: Container[str]) -> Iterator[str]:
-    from gossamer.crawls.seeds import is_bare, read_seed
+    from gossamer.crawls.plan import is_bare, read_seed
 
     for number, line in enumerate(text.split("\n"), 1):
         seed = line.strip()

@@ -4,6 +4,7 @@ Each asks over the crawl's control socket (:mod:`gossamer.crawls.control`) and p
 the exit status is 2 and one line says how to go on.
 """
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +13,9 @@ import click
 
 from gossamer.cli.elsewhere import same_setting
 from gossamer.cli.helping import STORE, as_json, crawl_to_read, option
-from gossamer.cli.saying import given_text, say_json, say_lines
+from gossamer.cli.saying import as_called, given_text, say_json, say_lines
 from gossamer.crawls.control import messages
-from gossamer.crawls.control.client import Control, NotRunning, NotSupervised
+from gossamer.crawls.control.client import CHANGING, Control, NotRunning, NotSupervised
 from gossamer.crawls.control.wire import ControlRequest, Listed, Malformed, Told
 from gossamer.storage.tables.places import begun_crawl
 from gossamer.values.errors import UsageError
@@ -30,9 +31,47 @@ LONGEST = 300.0
 _ONE_AGENT = "Change this one of several agents alone, until it begins again."
 
 
-def _do(directory: str, request: ControlRequest, timeout: float = 30.0) -> None:
-    with Control(Path(directory), timeout) as control:
-        print(control.do(request))
+def carry_out(directory: Path, request: ControlRequest, patience: float = 30.0, *, changing: float = CHANGING) -> str:
+    """Have a crawl do it, or do it to a crawl at rest, where that can be; returns what was done, in words. Arguments as those of
+    :class:`~gossamer.crawls.control.client.Control`. Raises NotRunning: only a running crawl could do it; GossamerError: it was not
+    done, and nothing has changed."""
+    try:
+        with Control(directory, patience, changing=changing) as control:
+            return control.do(request)
+    except NotRunning:
+        from gossamer.crawls.control import resting
+
+        match request:
+            case messages.Decide():
+                from gossamer.crawls.trap_review import decide_at_rest
+
+                decide_at_rest(directory, request.confirm, request.release)
+                return f"this holds from now on; `gossamer resume {directory}` fetches the URLs of released families"
+            case messages.BlockHosts():
+                return resting.block(directory, request.names)
+            case messages.Checkpoint():
+                from gossamer.agents.handing_over import refuse_on_the_way
+
+                refuse_on_the_way(directory)
+                return f"checkpoint {resting.checkpoint(directory, request.name)} is kept"
+            case _:
+                raise
+
+
+def go_back(directory: Path, name: str, *, changing: float = CHANGING) -> str:
+    """Let a crawl at rest be where it was at a checkpoint; returns what was done, in words. Raises UsageError: the crawl runs, or
+    there is no such checkpoint; CrawlDirectoryError: it cannot be read."""
+    from gossamer.agents.handing_over import forget_note
+    from gossamer.crawls.control import resting
+
+    with contextlib.suppress(NotRunning), Control(directory, changing=changing):
+        raise UsageError(f"a crawl is running in {directory}; stop it first: gossamer stop {directory}")
+    resting.restore(directory, name, forget_note)
+    return f"the crawl is where it was at checkpoint {name}; `gossamer resume {directory}` goes on from there"
+
+
+def _do(directory: str, request: ControlRequest, patience: float = 30.0) -> None:
+    print(as_called(carry_out(Path(directory), request, patience)))
 
 
 def pairs_of(pairs: Sequence[str], example: str) -> dict[str, str]:
@@ -105,23 +144,19 @@ def checkpoint(directory: str, name: str, lists: bool, restore: str | None) -> N
     if sum((bool(name), lists, restore is not None)) > 1:
         raise click.UsageError("give one of NAME, --list and --restore NAME")
     path = Path(directory)
-    try:
-        with Control(path, LONGEST) as control:
-            if restore is not None:
-                raise UsageError(f"a crawl is running in {directory}; stop it first: gossamer stop {directory}")
-            print("\n".join(control.names(messages.Checkpoints())) if lists else control.do(messages.Checkpoint(name)))
-    except NotRunning:
-        from gossamer.agents.handing_over import forget_note, refuse_on_the_way
-        from gossamer.crawls.control import resting
+    if restore is not None:
+        print(as_called(go_back(path, restore)))
+    elif not lists:
+        _do(directory, messages.Checkpoint(name), LONGEST)
+    else:
+        try:
+            with Control(path) as control:
+                names = control.names(messages.Checkpoints())
+        except NotRunning:
+            from gossamer.crawls.control import resting
 
-        if lists:
-            print("\n".join(resting.checkpoints(path)))
-        elif restore is None:
-            refuse_on_the_way(path)
-            print(f"checkpoint {resting.checkpoint(path, name)} is kept")
-        else:
-            resting.restore(path, restore, forget_note)
-            print(f"the crawl is where it was at checkpoint {restore}; `gossamer resume {path}` goes on from there")
+            names = resting.checkpoints(path)
+        print("\n".join(names))
 
 
 @click.command("set")
@@ -196,15 +231,9 @@ def block(directory: str, names: Sequence[str]) -> None:
     """
     from gossamer.frontier.politeness.rules import Blocklist
 
-    path = Path(directory)
-    begun_crawl(path)
+    begun_crawl(directory)
     Blocklist(names)
-    try:
-        _do(directory, messages.BlockHosts(list(names)))
-    except NotRunning:
-        from gossamer.crawls.control import resting
-
-        print(resting.block(path, names))
+    _do(directory, messages.BlockHosts(list(names)))
 
 
 @click.command()
@@ -262,7 +291,7 @@ def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as
     gossamer traps mycrawl --confirm 1f0c2ab39d
     gossamer resume mycrawl --release all
     """
-    from gossamer.crawls.trap_review import decide_at_rest, suspicions_of
+    from gossamer.crawls.trap_review import suspicions_of
 
     path, store = Path(directory), click.get_current_context().meta.get(STORE)
     begun_crawl(path)
@@ -272,12 +301,7 @@ def traps(directory: str, confirm: tuple[str, ...], release: tuple[str, ...], as
             f"gossamer resume {store} -o DIR"
         )
     if confirm or release:
-        try:
-            with Control(path) as control:
-                print(control.do(messages.Decide(list(confirm), list(release))))
-        except NotRunning:
-            decide_at_rest(path, confirm, release)
-            say_lines((f"this holds from now on; `gossamer resume {path}` fetches the URLs of released families",))
+        _do(directory, messages.Decide(list(confirm), list(release)))
         return
     found = suspicions_of(path)
     say_json(found) if as_json else say_lines(trap_lines(found))

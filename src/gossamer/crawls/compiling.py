@@ -7,7 +7,7 @@ says so.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from gossamer.engine import wiring as wirings
 from gossamer.engine.errors import SettingError, WiringError
 from gossamer.engine.sheet import build
 from gossamer.engine.subjects import Subject, found_at, subjects
-from gossamer.engine.wiring import ProviderPlan, Wiring
+from gossamer.engine.wiring import ComponentPlan, ProviderPlan, Wiring
 from gossamer.fetcher.authentication import fill
 from gossamer.fetcher.cookies import CookieJar
 from gossamer.fetcher.fetch_stage import root_of
@@ -363,16 +363,15 @@ def _without_content_seen(wiring: Wiring) -> Wiring:
         for name, plan in components.items()
     }
     connectors = {name: plan for name, plan in wiring.connectors.items() if name != ports["outbox"]}
-    used = {name for plan in kept.values() for name in provider_names(plan.providers)}
-    used |= {name for plan in wiring.providers.values() for name in provider_names(plan.providers)}
+    used = provider_names([*kept.values(), *wiring.providers.values()])
     providers = {name: plan for name, plan in wiring.providers.items() if name in used}
     return msgspec.structs.replace(wiring, components=kept, connectors=connectors, providers=providers)
 
 
-def provider_names(roles: Mapping[str, Any]) -> set[str]:
-    """The providers that bound roles name, whatever their form."""
+def provider_names(plans: Iterable[ComponentPlan | ProviderPlan]) -> set[str]:
+    """The providers that the roles of some units name, whatever their form."""
     found: set[str] = set()
-    for bound in roles.values():
+    for bound in (bound for plan in plans for bound in plan.providers.values()):
         for names in [bound] if isinstance(bound, str) else bound.values():
             found |= {names} if isinstance(names, str) else set(names)
     return found

@@ -25,9 +25,8 @@ from gossamer.crawls.leases import LeaseUrls
 from gossamer.crawls.live import KeptChanges, read_changes
 from gossamer.crawls.machine import coroutine_runner
 from gossamer.crawls.options import CrawlOptions
-from gossamer.crawls.plan import CrawlPlan
+from gossamer.crawls.plan import CrawlPlan, check_addresses
 from gossamer.crawls.processes import Fleet
-from gossamer.crawls.seeds import check_addresses
 from gossamer.crawls.summary import RunEnding, Summary, came_to_nothing, cpu_seconds, peak_rss
 from gossamer.crawls.work import CrawlAtWork, Lapsing, RunLines
 from gossamer.engine.connector import Statistics
@@ -279,10 +278,6 @@ class Crawl(CrawlAtWork, AnyCrawl):
         """The wiring of :attr:`graph`, which gives the same crawl when it is planned again."""
         return self.graph.wiring
 
-    @property
-    def is_aborted(self) -> bool:
-        return self._work.is_aborted
-
     # -- the run
 
     async def _start(self, held: contextlib.AsyncExitStack) -> None:
@@ -297,7 +292,7 @@ class Crawl(CrawlAtWork, AnyCrawl):
             keep_failed=setting_aside(self.directory),
         )
         running.history = read_changes(self.directory, self.wiring)
-        self._figures = RunFigures(self.directory, self.units, self._work, self.began)
+        self.figures = RunFigures(self.directory, self.units, self, self.began)
         self.changes = KeptChanges(self.plan, running, fleet, self._place)
         if self.options.accept_loss:
             for line in begin_anew(self.directory, self.graph):
@@ -332,7 +327,7 @@ class Crawl(CrawlAtWork, AnyCrawl):
                 self.report("this wiring has no tally in the main process, so no line for each URL is told")
         async with self._companions.at_work():
             work = self.fleet.watch_over(self.graph_at_work.work())
-            await self._work.until_done(work, self.graph_at_work, self.units.frontier, self._attended())
+            await self.until_done(work, self.graph_at_work, self.units.frontier, self._attended())
         if self.is_handed_over:
             return self.figures.summary()
         for one in self.beside if not self.is_aborted else ():

@@ -105,7 +105,7 @@ def with_crawlers(wiring: Wiring, number: int, settings: Mapping[str, Mapping[st
     what the crawl needs cannot be shared; WiringError: the wiring has not one fetch and one frontier."""
     frontier, fetch = (wiring.only(use, "--crawlers needs") for use in ("frontier", "fetch"))
     # Refuse what would have to be in the memory of one process.
-    for name in provider_names(wiring.components[fetch].providers):
+    for name in provider_names([wiring.components[fetch]]):
         plan = wiring.providers[name]
         if plan.settings.get("cookies", "off") != "off":
             raise UsageError("--crawlers: cookies are in the memory of one process; leave out --cookies, or --crawlers")
@@ -138,11 +138,8 @@ def with_crawlers(wiring: Wiring, number: int, settings: Mapping[str, Mapping[st
     )
     for crawler in range(1, number + 1):
         made = _with_crawler(made, wiring, cut, crawler_name(crawler), settings)
-    bound = [
-        *(plan.providers for plan in made.components.values()),
-        *(plan.providers for plan in made.providers.values()),
-    ]
-    unused = _stood_in_for(wiring, leaving).keys() - {name for roles in bound for name in provider_names(roles)}
+    used = provider_names([*made.components.values(), *made.providers.values()])
+    unused = _stood_in_for(wiring, leaving).keys() - used
     kept = {name: plan for name, plan in made.providers.items() if name not in unused}
     return msgspec.structs.replace(made, providers=kept)
 
@@ -275,5 +272,5 @@ def _leaving(wiring: Wiring, fetch: str) -> list[str]:
 
 def _stood_in_for(wiring: Wiring, leaving: Sequence[str]) -> dict[str, ProviderPlan]:
     """Parts of the ledger that these components ask: each crawler has a stand-in. Each process has other providers anyway."""
-    bound = {name for one in leaving for name in provider_names(wiring.components[one].providers)}
+    bound = provider_names(wiring.components[one] for one in leaving)
     return {name: wiring.providers[name] for name in sorted(bound) if wiring.providers[name].use in HINTS}

@@ -314,6 +314,13 @@ class RunFigures:
 # :mod:`~gossamer.crawls.control.at_work`, without those that need a look at each host: a sample costs some hundred microseconds.
 
 
+#: Figures that a sample and a summary have alike.
+_OF_SUMMARY = (
+    "pages", "fetched", "unique_documents", "bytes", "raised", "discovered", "queued", "set_aside", "hosts", "seconds",
+    "cpu_seconds", "peak_rss_bytes", "outcomes",
+)  # fmt: skip
+
+
 class Sampler:
     """Takes the samples of a crawl, and writes them beside its other rows."""
 
@@ -367,22 +374,10 @@ def sample_of(crawl: "CrawlAtWork", agent: str, now: float, *, every: int, ended
         agent=agent,
         every=every,
         state=ended or crawl.state_at_work,
-        pages=summary.pages,
-        fetched=summary.fetched,
-        unique_documents=summary.unique_documents,
-        bytes=summary.bytes,
+        **{name: getattr(summary, name) for name in _OF_SUMMARY},
         errors=sum(count for name, count in summary.outcomes.items() if name in ERRORS),
-        raised=summary.raised,
-        discovered=summary.discovered,
-        queued=summary.queued,
-        set_aside=summary.set_aside,
         in_flight=int(frontier.metrics.snapshot()["in_flight"]),
-        hosts=summary.hosts,
-        seconds=summary.seconds,
         pages_per_second=0.0 if ended else round(speed, 2),
-        cpu_seconds=summary.cpu_seconds,
-        peak_rss_bytes=summary.peak_rss_bytes,
         disk_free=disk_free(crawl.directory),
-        outcomes=summary.outcomes,
         sizes={name: int(size) for name, size in pulse.sizes.items()},
     )

@@ -5,7 +5,7 @@ one is told what it lacks. Tables say what is gone, and the wiring that this ver
 (decision 110).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from gossamer.crawls import catalog
+from gossamer.crawls.compiling import compile_wiring, provider_names
+from gossamer.crawls.options import all_options
 from gossamer.engine import ends
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import ComponentPlan, ProviderPlan, Wiring
@@ -152,11 +154,11 @@ def _with_roles(wiring: Wiring) -> Wiring:
     """Every role that a shipped unit cannot do without is bound as this version binds it, or else as the frontier does."""
     today = _today()
     frontier = next((plan.providers for plan in wiring.components.values() if plan.use == "frontier"), {})
-    added = {*_WATCHING_BEHIND} & {*_names(wiring.components.values())}
+    added = {*_WATCHING_BEHIND} & provider_names(wiring.components.values())
     while True:
         new = {name: today.providers[name] for name in added & today.providers.keys() - wiring.providers.keys()}
         wiring = msgspec.structs.replace(wiring, providers={**wiring.providers, **new})
-        changed: dict[str, dict[str, Any]] = {"providers": {}, "components": {}}
+        changed: dict[str, dict[str, ComponentPlan | ProviderPlan]] = {"providers": {}, "components": {}}
         for table, units in changed.items():
             for name, plan in getattr(wiring, table).items():
                 pattern = next(
@@ -169,25 +171,15 @@ def _with_roles(wiring: Wiring) -> Wiring:
                     units[name] = msgspec.structs.replace(plan, providers={**plan.providers, **roles})
         if not (new or any(changed.values())):
             return wiring
-        added = {*_names(plan for units in changed.values() for plan in units.values())}
+        added = provider_names(plan for units in changed.values() for plan in units.values())
         wiring = msgspec.structs.replace(
             wiring, **{table: {**getattr(wiring, table), **units} for table, units in changed.items()}
         )
 
 
-def _names(plans: Iterable[ComponentPlan | ProviderPlan]) -> Iterator[str]:
-    for plan in plans:
-        for bound in plan.providers.values():
-            for names in [bound] if isinstance(bound, str) else bound.values():
-                yield from _listed(names)
-
-
 @lru_cache(maxsize=1)
 def _today() -> Wiring:
     """The wiring that this version compiles, with what options add whose units an older version wrote differently."""
-    from gossamer.crawls.compiling import compile_wiring
-    from gossamer.crawls.options import all_options
-
     return compile_wiring([], build(all_options(), {"recrawl": "adaptive"}))
 
 

@@ -117,18 +117,8 @@ def _with_own_providers(wiring: Wiring, process: str, *, copies: bool) -> Wiring
 
     With `copies`, any other provider that components of two processes use has a second one there, of its own name.
     """
-    here = {
-        name
-        for plan in wiring.components.values()
-        if plan.process == process
-        for name in provider_names(plan.providers)
-    }
-    there = {
-        name
-        for plan in wiring.components.values()
-        if plan.process != process
-        for name in provider_names(plan.providers)
-    }
+    here = provider_names(plan for plan in wiring.components.values() if plan.process == process)
+    there = provider_names(plan for plan in wiring.components.values() if plan.process != process)
     hints = {name for name in here if name in wiring.providers and wiring.providers[name].use in HINTS}
     renamed = {name: f"{name}-{process}" for name in ((here & there) if copies else set()) | hints}
     components = {

@@ -1,9 +1,9 @@
 """The work of one run: how it begins, pauses and ends, how it comes to rest for others, and the lines that it tells people.
 
-Place in the flow: a crawl hands :class:`CrawlWork` the coroutine in which all units run; people and signals end it from
-outside, at any time. :class:`CrawlAtWork` is the base of every crawl whose units work in its own process. It may be brought to
-rest, so that others go on with it; until it rests, it can still end as any crawl does. :class:`RunLines` takes every line for
-the terminal and the run's log.
+Place in the flow: :class:`CrawlWork` gets the coroutine in which all units run; people and signals end it from outside, at any
+time. Its heir :class:`CrawlAtWork` is the base of every crawl whose units work in its own process. It may be brought to rest, so
+that others go on with it; until it rests, it can still end as any crawl does. :class:`RunLines` takes every line for the terminal
+and the run's log.
 """
 
 import asyncio
@@ -47,11 +47,10 @@ LOOK_AT_LIMITS = 5.0
 class CrawlWork:
     """The running graph, and how it is brought to an end."""
 
-    def __init__(self, report: Callable[[str], None], torn: Callable[[], None]) -> None:
-        """Nothing runs yet. `torn`: called when the work is torn off, so that what runs beside it ends too."""
+    def __init__(self, report: Callable[[str], None]) -> None:
+        """Nothing runs yet; `report` takes lines for people."""
         self._report = report
-        self._torn = torn
-        self._running: RunningGraph | None = None
+        self.running: RunningGraph | None = None
         self._work: asyncio.Future[None] | None = None
         self._is_torn = False
         self.is_stopping = False
@@ -76,7 +75,7 @@ class CrawlWork:
         beside: AbstractAsyncContextManager[None],
     ) -> None:
         """Wait for the end of the work, or for :meth:`abort`; `beside` is entered meanwhile."""
-        self._running = running
+        self.running = running
         self._work = asyncio.ensure_future(work)
         if self.is_stopping:
             # It was told so while it started: it ends as soon as it has begun.
@@ -110,6 +109,9 @@ class CrawlWork:
         self.is_stopping = True
         self._tear()
 
+    def _torn(self) -> None:
+        """The work is torn off; what an heir runs beside it ends too."""
+
     def _tear(self) -> None:
         self._is_torn = True
         self._torn()
@@ -117,8 +119,8 @@ class CrawlWork:
             self._work.cancel()
 
     def _drain(self) -> None:
-        assert self._running is not None
-        self._running.drain()
+        assert self.running is not None
+        self.running.drain()
         asyncio.get_running_loop().call_later(GRACE, self._lose_patience)
 
     def _lose_patience(self) -> None:
@@ -130,11 +132,11 @@ class CrawlWork:
 
     async def _cut_in_time(self, work: "asyncio.Future[None]", frontier: Frontier) -> None:
         """Requests in flight when the time is up have :data:`BEYOND` to come in; then they are cut. Limits may change meanwhile."""
-        assert self._running is not None
+        assert self.running is not None
         while not work.done():
             left = frontier.totals.ends_at() - frontier.clock.monotonic()
             if left <= 0.0:
-                self._running.drain(Producer)  # many seeds would keep what is in flight from coming in
+                self.running.drain(Producer)  # many seeds would keep what is in flight from coming in
                 left += BEYOND
             if left <= 0.0:
                 self.cut_by = frontier.totals.time_limit
@@ -163,18 +165,17 @@ PATIENCE = 30.0
 _LOOK = 0.05
 
 
-class CrawlAtWork:
+class CrawlAtWork(CrawlWork):
     """A graph at work, as those see it who steer it, count it and show it."""
 
+    figures: RunFigures
+    """Its figures; set by the heir, with its running graph."""
+    changes: LiveChanges
+    """Its changes while it runs; those that are to last are kept by the crawl as a whole. Set by the heir likewise."""
+
     def __init__(self, directory: Path, report: Callable[[str], None]) -> None:
-        """Nothing runs yet; `report` takes lines for people."""
+        super().__init__(report)
         self.directory = directory
-        self._report = report
-        self.running: RunningGraph | None = None
-        self._figures: RunFigures | None = None
-        self.changes: LiveChanges | None = None
-        """Its changes while it runs; those that are to last are kept by the crawl as a whole."""
-        self._work = CrawlWork(report, self._torn)
         self.suspensions = Suspensions(lambda: self.graph_at_work)
         """Its components that take up nothing now."""
         self.is_paused = False
@@ -182,9 +183,6 @@ class CrawlAtWork:
         self.is_handed_over = False
         """It has ended at rest, and others are to go on with it."""
         self._is_resting = False
-
-    def _torn(self) -> None:
-        """The work is torn off; what an heir runs beside it ends too."""
 
     @property
     def graph_at_work(self) -> RunningGraph:
@@ -194,11 +192,6 @@ class CrawlAtWork:
     @property
     def graph(self) -> Graph:
         return self.graph_at_work.whole
-
-    @property
-    def figures(self) -> RunFigures:
-        assert self._figures is not None, "it does not run yet"
-        return self._figures
 
     @property
     def units(self) -> UnitsAtWork:
@@ -213,13 +206,9 @@ class CrawlAtWork:
         return self.units.providers(kind)
 
     @property
-    def is_stopping(self) -> bool:
-        return self._work.is_stopping
-
-    @property
     def working(self) -> bool:
         """Units are at work, so that there is progress to show, and the graph can be changed."""
-        return self._work.is_going and self.running is not None and self.running.has_begun
+        return self.is_going and self.running is not None and self.running.has_begun
 
     @property
     def state_at_work(self) -> str:
@@ -227,14 +216,11 @@ class CrawlAtWork:
 
     def stop(self) -> None:
         self.suspensions.end()
-        self._work.stop()
+        super().stop()
 
     def finish(self) -> None:
         self.suspensions.end()
-        self._work.finish()
-
-    def abort(self) -> None:
-        self._work.abort()
+        super().finish()
 
     def pause(self) -> None:
         """Ask for nothing more until :meth:`go_on`; requests in flight are finished and kept."""
@@ -250,25 +236,20 @@ class CrawlAtWork:
     async def set(self, unit: str, settings: Mapping[str, Any]) -> None:
         """Change settings of a running unit. Raises SettingError: a value or a setting that cannot change; UsageError: it cannot
         be kept. Nothing has changed then, here and below."""
-        await self._live.set(unit, settings)
+        await self.changes.set(unit, settings)
         self.units.frontier.signal("tasks")
 
     async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
         """Change the graph while it runs; returns what has changed. Raises FlowError: it does not fit; UsageError."""
-        return await self._live.rewire(change)
+        return await self.changes.rewire(change)
 
     def foreseen(self, change: Callable[[Wiring], Wiring]) -> Difference:
         """The changes that :meth:`rewire` would make, as far as that can be said before. Raises as it."""
-        return self._live.foreseen(change)
+        return self.changes.foreseen(change)
 
     async def undo(self) -> Difference:
         """Take the last change of the graph back. Raises as :meth:`rewire`."""
-        return await self._live.undo()
-
-    @property
-    def _live(self) -> LiveChanges:
-        assert self.changes is not None, "it does not run yet"
-        return self.changes
+        return await self.changes.undo()
 
     def _go_on_with_kept(self, pages_before: int | None = None, *, accept: bool) -> None:
         """Units are up, and none has worked yet: bring the directory to what the ledger committed. Raises CrawlDirectoryError:
@@ -283,7 +264,7 @@ class CrawlAtWork:
 
     def _keep_end(self, summary: Summary, sampler: Sampler) -> None:
         """Units have done their work, and are up: note how it ended."""
-        if not self._work.is_aborted:
+        if not self.is_aborted:
             sampler.take(ended=summary.state)
             write_hosts(self.graph_at_work)
         self.ledger.put_meta(ENDED, msgspec.json.encode(summary))

@@ -72,7 +72,7 @@ class ShownCrawl:
         self.key = key
         self.directory = directory
         self.site = ""
-        self._run, self._run_long = run, run_long or run
+        self.run, self._run_long = run, run_long or run
         self._watch: CrawlWatch | None = None
         self._asking, self._reading = asyncio.Lock(), asyncio.Lock()
         self._told: dict[tuple[bool, str], tuple[float, CrawlStanding]] = {}
@@ -87,7 +87,7 @@ class ShownCrawl:
         async with self._asking:
             at, found = self._told.get((units, agent), (-fresh, None))
             if found is None or time.monotonic() - at >= fresh:
-                found = await self._run(self._look, units, agent)
+                found = await self.run(self._look, units, agent)
                 self._told[units, agent] = time.monotonic(), found
             return found
 
@@ -105,7 +105,7 @@ class ShownCrawl:
         async with self._reading:
             at, of, rows = self._samples
             if time.monotonic() - at >= SAMPLED or since < of:
-                rows = await self._run(lambda: combined(read_samples(self.directory, since)))
+                rows = await self.run(lambda: combined(read_samples(self.directory, since)))
                 self._samples = time.monotonic(), since, rows
             return [row for row in rows if row.taken_at > since]
 
@@ -143,12 +143,8 @@ class ShownCrawl:
     async def hosts_now(self, names: Sequence[str]) -> dict[str, HostNow]:
         """How these hosts stand at this moment, where the crawl runs."""
         async with self._asking:
-            found: dict[str, HostNow] = await self._run(lambda: self._watching().hosts(names))
+            found: dict[str, HostNow] = await self.run(lambda: self._watching().hosts(names))
             return found
-
-    async def run(self, work: Callable[..., T], *given: object) -> T:
-        found: T = await self._run(work, *given)
-        return found
 
     def close(self) -> None:
         if self._watch is not None:
@@ -276,26 +272,24 @@ FIGURES: dict[str, tuple[str, str]] = {
 
 def exposition(crawls: Mapping[str, CrawlStanding]) -> str:
     """The figures of crawls, by their keys."""
-    return "".join(f"{line}\n" for line in _lines(crawls))
-
-
-def _lines(crawls: Mapping[str, CrawlStanding]) -> Iterator[str]:
+    lines: list[str] = []
     for name, (kind, text) in FIGURES.items():
         full = f"gossamer_{name}" + ("_total" if kind == "counter" else "")
         samples = ((f'crawl="{key}"', getattr(now, name)) for key, now in crawls.items())
-        yield from _family(full, kind, text, samples)
+        lines += _family(full, kind, text, samples)
     running = ((f'crawl="{key}"', int(now.is_at_work)) for key, now in crawls.items())
-    yield from _family("gossamer_running", "gauge", "Whether a process is at work on the crawl.", running)
+    lines += _family("gossamer_running", "gauge", "Whether a process is at work on the crawl.", running)
     problems = ((f'crawl="{key}"', len(now.problems)) for key, now in crawls.items())
-    yield from _family("gossamer_problems", "gauge", "Problems that the crawl has.", problems)
+    lines += _family("gossamer_problems", "gauge", "Problems that the crawl has.", problems)
     outcomes = (
         (f'crawl="{key}",outcome="{outcome}"', now.outcomes.get(outcome, 0))
         for key, now in crawls.items()
         for outcome in Outcome
     )
-    yield from _family("gossamer_requests_total", "counter", "Requests by what became of them.", outcomes)
+    lines += _family("gossamer_requests_total", "counter", "Requests by what became of them.", outcomes)
     sizes = ((f'crawl="{key}",store="{one.name}"', one.bytes) for key, now in crawls.items() for one in now.sizes)
-    yield from _family("gossamer_store_bytes", "gauge", "Bytes of the main data sets.", sizes)
+    lines += _family("gossamer_store_bytes", "gauge", "Bytes of the main data sets.", sizes)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _family(name: str, kind: str, text: str, samples: Iterable[tuple[str, float]]) -> Iterator[str]:

@@ -24,9 +24,10 @@ import msgspec
 import tomli_w
 
 from gossamer.analysis.watching import last_lines
-from gossamer.crawls.control.client import Control, NotRunning, holder
+from gossamer.cli.steering import go_back
+from gossamer.crawls.control.client import Control, holder
 from gossamer.crawls.options import all_options
-from gossamer.crawls.seeds import default_directory, read_seeds
+from gossamer.crawls.plan import default_directory, read_seeds
 from gossamer.dashboard.crawls import key_of
 from gossamer.dashboard.sites import read_form
 from gossamer.engine import processes
@@ -147,15 +148,7 @@ def resume(directory: Path) -> JobDone:
 def restore(directory: Path, body: bytes) -> JobDone:
     """Go back to a checkpoint; only while no crawl runs. Raises UsageError: no checkpoint is named, or there is none of this
     name. Raises GossamerError: a crawl runs, or the checkpoint cannot be read."""
-    from gossamer.agents.handing_over import forget_note
-    from gossamer.crawls.control import resting
-
-    name = read_form("restore", body, Restore).name
-    begun_crawl(directory)
-    with contextlib.suppress(NotRunning), Control(directory, 5.0, changing=0.0):
-        raise UsageError("the crawl runs; stop it first")
-    resting.restore(directory, name, forget_note)
-    return JobDone(f"the crawl is where it was at checkpoint {name}")
+    return JobDone(go_back(directory, read_form("restore", body, Restore).name, changing=0.0))
 
 
 def log_tail(directory: Path) -> LogTail:

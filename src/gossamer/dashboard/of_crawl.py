@@ -25,8 +25,9 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from gossamer.analysis.traces import Story
 from gossamer.analysis.watching import HostPicture, picture_of
 from gossamer.analysis.why import story_of
+from gossamer.cli.steering import carry_out
 from gossamer.crawls.catalog import catalog
-from gossamer.crawls.control import messages, resting
+from gossamer.crawls.control import messages
 from gossamer.crawls.control.client import Control, NotRunning
 from gossamer.crawls.control.facts import HostNow
 from gossamer.crawls.control.picture import GraphPicture, UnitInstances, graph_picture
@@ -34,7 +35,7 @@ from gossamer.crawls.control.standing import CrawlStanding
 from gossamer.crawls.control.wire import ControlRequest
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.old_wirings import completed
-from gossamer.crawls.trap_review import Suspicions, decide_at_rest, suspicions_of
+from gossamer.crawls.trap_review import Suspicions, suspicions_of
 from gossamer.dashboard.crawls import Crawls, ListedHosts, ShownCrawl, Streams
 from gossamer.dashboard.exporting import Exporter, Exports, ExportWish, NamedExport
 from gossamer.dashboard.jobs import JobDone, LogTail, Restore, log_tail, restore, resume
@@ -187,25 +188,6 @@ def read_order(word: str, body: bytes) -> ControlRequest:
         raise UsageError(f"{word}: {error}") from None
 
 
-def carry_out(directory: Path, request: ControlRequest) -> str:
-    """Send it to the crawl; returns what was done, in words.
-    Raises GossamerError: the crawl refused it, or does not run."""
-    try:
-        with Control(directory, PATIENCE, changing=0.0) as control:
-            return control.do(request)
-    except NotRunning:
-        match request:
-            case messages.Decide():
-                decide_at_rest(directory, request.confirm, request.release)
-                return "this holds from now on; a resumed crawl fetches the URLs of released families"
-            case messages.BlockHosts():
-                return resting.block(directory, request.names)
-            case messages.Checkpoint():
-                return f"checkpoint {resting.checkpoint(directory, request.name)} is kept"
-            case _:
-                raise
-
-
 def graph_of(directory: Path, agent: str = "") -> GraphPicture:
     """The graph of a crawl, or of one of several agents: by its own word while it runs, otherwise as its directory keeps it.
     Raises GossamerError: there is no crawl, or its wiring is damaged. Raises FlowError: a unit of it cannot be found, as one of
@@ -292,13 +274,13 @@ async def _hosts(crawls: Crawls, request: Request, shown: ShownCrawl) -> ListedH
     return ListedHosts(page.made_at, page.total, page.rows, page.left_out, is_being_made, now)
 
 
-async def _keep_layout(request: Request, shown: ShownCrawl) -> Layout:
+async def _keep_layout(request: Request, shown: ShownCrawl) -> object:
     return await shown.run(write_layout, layouts_folder(), shown.key, await request.body())
 
 
 async def _do_order(request: Request, shown: ShownCrawl) -> JobDone:
     order = read_order(request.path_params["order"], await request.body())
-    return JobDone(await shown.run(carry_out, shown.directory, order))
+    return JobDone(await shown.run(lambda: carry_out(shown.directory, order, PATIENCE, changing=0.0)))
 
 
 def add_of_crawl(at: Addresses, questions: Questions, exporter: Exporter, streams: Streams, replays: Replays) -> None:

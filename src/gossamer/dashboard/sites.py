@@ -105,13 +105,10 @@ def read_layout(folder: Path, key: str) -> Layout:
 def write_layout(folder: Path, key: str, body: bytes) -> Layout:
     """Keep a layout, given as JSON. Raises UsageError: it is none, or cannot be kept."""
     layout = read_form("layout", body, Layout)
-    with refusing(UsageError, f"the layout cannot be kept in {folder}"):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_private(_file(folder, key), msgspec.json.encode(layout))
-        files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in files[KEPT:]:
-            with contextlib.suppress(FileNotFoundError):
-                path.unlink()
+    write_kept(_file(folder, key), layout)
+    with contextlib.suppress(OSError):  # another dashboard may do the same now
+        for path in sorted(folder.glob("*.json"), key=lambda path: -path.stat().st_mtime)[KEPT:]:
+            path.unlink(missing_ok=True)
     return layout
 
 

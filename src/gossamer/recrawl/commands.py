@@ -3,12 +3,21 @@ between two of its stored versions.
 """
 
 import datetime
+import difflib
 import sys
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gossamer.cli.helping import crawl_to_read, digits_of, in_form, instant, opened, tell_damage, to_file
 from gossamer.cli.saying import shown, tell
+from gossamer.values.errors import UsageError
+
+if TYPE_CHECKING:
+    from gossamer.query.archive import ArchivedView
 
 #: Changes that a terminal shows where `--limit` does not say.
 SHOWN = 200
@@ -121,18 +130,81 @@ def diff(directory: str, url: str, at: tuple[str, str] | None, of_source: bool, 
     gossamer diff mycrawl https://example.org/prices
     gossamer diff mycrawl https://example.org/prices --at 20260301 20260308
     """
-    from gossamer.recrawl.differences import difference
     from gossamer.storage.tables.places import crawl_directory
 
-    times = None if at is None else (digits_of("--at", at[0]), digits_of("--at", at[1]))
-    found = difference(crawl_directory(directory), url, times, of_source=of_source, context=context)
+    times = () if at is None else [digits_of("--at", time) for time in at]
+    before, after = _versions(crawl_directory(directory), url, times, of_source=of_source)
+    lines = differing(_lines(before, of_source), _lines(after, of_source), context)
     is_coloured = sys.stdout.isatty()
-    print(f"--- {shown(found.url)}\t{found.before}")
-    print(f"+++ {shown(found.url)}\t{found.after}")
-    for line in found.lines:
+    print(f"--- {shown(after.url)}\t{before.at}")
+    print(f"+++ {shown(after.url)}\t{after.at}")
+    for line in lines:
         colour = _COLOURS.get(line[:1], "") if is_coloured else ""
         print(f"{colour}{shown(line)}{_PLAIN if colour else ''}")
-    if not found.lines:
+    if not lines:
         tell("both versions say the same; --source compares them as they came")
-    if found.is_cut:
+    if before.is_cut or after.is_cut:
         tell("a version is very large; only its beginning was compared")
+
+
+# How two stored versions of a document differ: in its text, or as it came. A page is text of strangers, so that the work is
+# bounded: lines that are compared, and versions that are looked at.
+
+#: Lines of both versions together that are compared line by line, between the lines at which they begin and end alike. The time
+#: that this takes can grow with the square of their number, and a page can be made for that.
+COMPARED_LINES = 4_000
+
+#: Versions that are looked at for one whose text differs from that of the last.
+LOOKED_AT = 50
+
+
+def _versions(directory: Path, text: str, at: Sequence[str], *, of_source: bool) -> "tuple[ArchivedView, ArchivedView]":
+    """Two versions of a document, out of the archive as `gossamer cat` finds them: those at the digits of two times, the earlier
+    one first, or the last one and the newest one before whose text is another. Raises UsageError: it is no URL, or the archive does
+    not have two versions; CrawlDirectoryError: the archive or its index is damaged."""
+    from gossamer.query.archive import ArchiveReader, view_archived
+
+    if at:
+        before, after = (view_archived(directory, text, time) for time in at)
+        if before.at == after.at:
+            raise UsageError(
+                f"{before.url}: both times name the version of {before.at}; `gossamer changes` lists times"
+            )
+        return before, after
+    # The last version, and the newest one before it that says something else, or else the one before it.
+    after = view_archived(directory, text)
+    last = "".join(letter for letter in after.at[:19] if letter.isdigit())
+    captures = ArchiveReader(directory).captures(after.url)
+    times = [time for time in dict.fromkeys(one.timestamp for one in reversed(captures)) if time < last]
+    if not times:
+        raise UsageError(f"the archive has only one version of {after.url}, that of {after.at}")
+    views = (view_archived(directory, after.url, time) for time in times[:LOOKED_AT])
+    first, present = next(views), _lines(after, of_source)
+    return next((view for view in chain([first], views) if _lines(view, of_source) != present), first), after
+
+
+def _lines(view: "ArchivedView", of_source: bool) -> list[str]:
+    return (view.source if of_source or not view.text else view.text).splitlines()
+
+
+def differing(before: list[str], after: list[str], context: int) -> list[str]:
+    """A unified difference of two texts without its heads; empty where they are the same."""
+    start = 0
+    for one, other in zip(before, after, strict=False):
+        if one != other:
+            break
+        start += 1
+    alike = 0
+    for one, other in zip(reversed(before[start:]), reversed(after[start:]), strict=False):
+        if one != other:
+            break
+        alike += 1
+    old, new = before[start : len(before) - alike], after[start : len(after) - alike]
+    if len(old) + len(new) > COMPARED_LINES:
+        behind = before[len(before) - alike :][:context]
+        around = [f" {line}" for line in before[max(0, start - context) : start]]
+        first, more = start + 1 - len(around), len(around) + len(behind)
+        head = f"@@ -{first},{len(old) + more} +{first},{len(new) + more} @@"
+        gone, come = [f"-{line}" for line in old], [f"+{line}" for line in new]
+        return [head, *around, *gone, *come, *(f" {line}" for line in behind)]
+    return list(difflib.unified_diff(before, after, n=context, lineterm=""))[2:]

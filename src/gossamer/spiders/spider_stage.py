@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from gossamer.crawls.compiling import normal_seeds
-from gossamer.crawls.seeds import read_seeds
+from gossamer.crawls.plan import read_seeds
 from gossamer.documents.document import Document
 from gossamer.engine.ends import Uses
 from gossamer.engine.errors import WiringError

@@ -39,6 +39,15 @@ class Drained:
             self.done.set()
 
 
+class Work(CrawlWork):
+    def __init__(self, made: "Made") -> None:
+        super().__init__(made.told.append)
+        self.made = made
+
+    def _torn(self) -> None:
+        self.made.torn += 1
+
+
 class Made:
     """Work, what it told, and how often it was torn off."""
 
@@ -48,10 +57,7 @@ class Made:
         self.clock = FakeClock()
         self.frontier: Any = Limited(self.clock, self.clock.monotonic() + ends_at)
         self.running: Any = Drained()
-        self.work = CrawlWork(self.told.append, self._torn)
-
-    def _torn(self) -> None:
-        self.torn += 1
+        self.work = Work(self)
 
     def begin(self, *, hangs: bool = False) -> "asyncio.Task[None]":
         ends = asyncio.Event() if hangs else self.running.done

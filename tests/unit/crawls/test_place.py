@@ -9,7 +9,7 @@ from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.directory import CrawlPlace, read_wiring
 from gossamer.crawls.options import CrawlOptions
-from gossamer.crawls.seeds import free_name
+from gossamer.crawls.plan import free_name
 from gossamer.engine.planning import plan
 from gossamer.engine.wiring import Wiring, write
 from gossamer.storage.tables.places import CRAWL_FILE

@@ -10,8 +10,7 @@ from gossamer.crawls.compiling import compile_wiring
 from gossamer.crawls.directory import secrets_of
 from gossamer.crawls.identity import credentials, plain
 from gossamer.crawls.options import CrawlOptions
-from gossamer.crawls.plan import CrawlPlan
-from gossamer.crawls.seeds import read_seeds, users_of
+from gossamer.crawls.plan import CrawlPlan, read_seeds, users_of
 from gossamer.engine.sheet import Sheet, properties, setting
 from gossamer.values.errors import UsageError
 

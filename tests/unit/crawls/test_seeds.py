@@ -12,7 +12,7 @@ from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.options import CrawlOptions, all_options
-from gossamer.crawls.seeds import check_addresses, read_seeds
+from gossamer.crawls.plan import check_addresses, read_seeds
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import build
 from gossamer.fetcher.authentication import fill

@@ -1,6 +1,6 @@
 """Differences of texts: right, and made in bounded time."""
 
-from gossamer.recrawl.differences import COMPARED_LINES, differing
+from gossamer.recrawl.commands import COMPARED_LINES, differing
 
 
 def applied(before: list[str], lines: list[str]) -> list[str]:

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.agents.handing_over import NOTE, forget_note
+from gossamer.agents.handing_over import NOTE, UnderWay, forget_note, write_note
+from gossamer.cli.steering import carry_out
 from gossamer.crawls.control import resting
+from gossamer.crawls.control.messages import Checkpoint
 from gossamer.engine import processes
 from gossamer.engine.files import VARIABLE
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
@@ -65,6 +67,14 @@ def test_what_was_on_its_way_between_agents_is_forgotten_only_by_a_crawl_that_go
     assert note.exists()
     resting.restore(directory, "one", forget_note)
     assert not note.exists()
+
+
+def test_nobody_keeps_a_checkpoint_of_a_crawl_whose_hosts_were_changing_hands(directory: Path) -> None:
+    (directory / "crawl.toml").touch()
+    write_note(directory, UnderWay(hand_overs=()))
+    with pytest.raises(CrawlDirectoryError, match="were just changing hands"):
+        carry_out(directory, Checkpoint("two"), changing=0.0)
+    assert resting.checkpoints(directory) == ["one"]
 
 
 def test_agents_that_have_left_since_are_back_with_the_checkpoint(directory: Path) -> None:
