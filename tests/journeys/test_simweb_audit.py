@@ -13,9 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 from gossamer.cli.main import commands
-from gossamer.simweb import ServeOptions, Serving, SimWeb, WebSpec, robots, serve
+from gossamer.simweb import ServeOptions, Serving, SimWeb, WebSpec, serve
 from gossamer.simweb.audit import Audit, AuditOptions, audit, to_json, to_svg, to_text
 from gossamer.simweb.graph import WebGraph, expected_pages
+from gossamer.simweb.hosts import ROBOTS
 from gossamer.simweb.log import LogError, read_entries
 from gossamer.testing.clock import HUNG_AFTER
 
@@ -258,7 +259,7 @@ def test_robots_rules_reach_the_wire(tmp_path: Path) -> None:
     async def main(ready: Serving) -> None:
         for kind, host in hosts.items():
             answer = await talk(ready.port, request("/robots.txt", host.name))
-            assert int(answer.split(b" ", 2)[1]) == robots.KINDS[kind].status
+            assert int(answer.split(b" ", 2)[1]) == ROBOTS[kind].status
 
     serving(tmp_path, main)
     assert len(hosts) > 4

@@ -6,9 +6,10 @@ from collections import deque
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gossamer.simweb import SimWeb, WebSpec, robots
+from gossamer.simweb import SimWeb, WebSpec
 from gossamer.simweb.graph import WebGraph, allowed_pages, expected_pages
 from gossamer.simweb.hosts import SimHost
+from gossamer.simweb.hosts import allowed as is_allowed
 from gossamer.simweb.page import PageKind, path_of, size_class
 from gossamer.simweb.site import Conditions, Role
 
@@ -64,7 +65,7 @@ def test_the_graph_allows_what_the_rules_of_each_page_allow(spec: WebSpec, agent
     allowed = allowed_pages(graph, agent)
     for page in range(graph.count):
         host = web.hosts.host(int(graph.host_of[page]))
-        assert allowed[page] == robots.allowed(host.robots, agent, path_of(page - host.base))
+        assert allowed[page] == is_allowed(host.robots, agent, path_of(page - host.base))
 
 
 def crawl(web: SimWeb, depth: int | None, agent: str) -> dict[tuple[str, str], int]:
@@ -78,7 +79,7 @@ def crawl(web: SimWeb, depth: int | None, agent: str) -> dict[tuple[str, str], i
         if (name, target) in depths or door is None or (depth is not None and level > depth):
             continue
         role, _ = web.locate(door.host, target)
-        if role is not Role.PAGE or not robots.allowed(door.host.robots, agent, target):
+        if role is not Role.PAGE or not is_allowed(door.host.robots, agent, target):
             continue
         depths[name, target] = level
         answer = web.answer(door, target, Conditions(), moment)

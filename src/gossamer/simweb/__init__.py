@@ -7,8 +7,7 @@ did; :mod:`hostile` has servers that mean harm. See docs/simweb.md.
 Open first: :mod:`spec`, then :mod:`site`.
 """
 
-from gossamer.simweb.beside import beside
-from gossamer.simweb.server import Serving, run, serve
+from gossamer.simweb.server import Serving, beside, run, serve
 from gossamer.simweb.site import SimWeb
 from gossamer.simweb.spec import ServeOptions, SpecError, WebSpec
 

@@ -1,5 +1,5 @@
-"""A further process that serves a simulated web, as :mod:`gossamer.simweb.beside` starts it."""
+"""A further process that serves a simulated web, as :mod:`gossamer.simweb.server` starts it."""
 
-from gossamer.simweb.beside import main
+from gossamer.simweb.server import main
 
 main()

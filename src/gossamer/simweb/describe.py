@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gossamer.simweb.graph import WebGraph, indegrees
-from gossamer.simweb.hosts import LANGUAGES, ROBOTS_KINDS, UTF8_SHARE, VALIDATORS, SimHost
+from gossamer.simweb.hosts import LANGUAGES, ROBOTS, UTF8_SHARE, VALIDATORS, SimHost
 from gossamer.simweb.page import PageKind, path_of
 from gossamer.simweb.site import DAY, INTERVALS, Conditions, SimWeb
 
@@ -60,7 +60,8 @@ def _hosts(web: SimWeb) -> Iterator[Fact]:
     yield Fact("hosts in UTF-8", UTF8_SHARE, _share(drawn, lambda host: host.charset == "utf-8"))
     yield Fact("hosts with a trap", spec.trap_share, _share(drawn, lambda host: host.trap != ""))
     if not spec.plain_robots:
-        yield from _shares("robots.txt of kind", ROBOTS_KINDS, [host.robots for host in hosts[1:] or hosts])
+        found = [host.robots for host in hosts[1:] or hosts]
+        yield from _shares("robots.txt of kind", {kind: one.share for kind, one in ROBOTS.items()}, found)
     yield from _shares("hosts that send validators:", VALIDATORS, [host.validators for host in drawn])
 
 

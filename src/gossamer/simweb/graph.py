@@ -11,9 +11,8 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.simweb import robots
 from gossamer.simweb.draws import CHUNK, Ints, Mask, Numbers, Weights, draw_all, first_of_each, low_bits, put_rows
-from gossamer.simweb.hosts import SimHost
+from gossamer.simweb.hosts import ROBOTS, SimHost, allowed, group_for
 from gossamer.simweb.page import (
     DIRECTORY,
     EXTERNAL_BLOCK,
@@ -244,25 +243,20 @@ def expected_pages(
     numbers = np.array([graph.page(seed) for seed in seeds], dtype=np.int32)
     levels = [front := _arrive(graph, numbers, 0, depths, open_)]
     while front.size and (depth is None or len(levels) <= depth):
-        front = _next_level(graph, front, len(levels), depths, open_)
-        levels.append(front)
+        # All that this level links to and no level before had, in the order of the links.
+        content = graph.content[front[graph.kinds[front] != PageKind.REDIRECT]]
+        found: list[Numbers] = [np.empty(0, dtype=np.int32)]
+        for begin in range(0, content.size, CHUNK // 16):
+            some = content[begin : begin + CHUNK // 16]
+            # The places in `targets` of all links of these pages, in order.
+            starts, counts = graph.starts[some], graph.starts[some + 1] - graph.starts[some]
+            offsets = np.repeat(starts - np.cumsum(counts) + counts, counts)
+            targets = graph.targets[offsets + np.arange(int(counts.sum()))]
+            found.append(_arrive(graph, targets, len(levels), depths, open_))
+        levels.append(front := np.concatenate(found))
     requests = np.concatenate(levels)
     ends_in_page = ~np.isin(graph.kinds[requests], (PageKind.REDIRECT, PageKind.GONE))
     return ExpectedPages(requests, depths[requests], requests[ends_in_page])
-
-
-def _next_level(graph: WebGraph, front: Numbers, level: int, depths: Numbers, open_: Mask) -> Numbers:
-    """Return what a level links to and no level before had, in the order of the links."""
-    content = graph.content[front[graph.kinds[front] != PageKind.REDIRECT]]
-    found: list[Numbers] = [np.empty(0, dtype=np.int32)]
-    for begin in range(0, content.size, CHUNK // 16):
-        some = content[begin : begin + CHUNK // 16]
-        # The places in `targets` of all links of these pages, in order.
-        starts, counts = graph.starts[some], graph.starts[some + 1] - graph.starts[some]
-        offsets = np.repeat(starts - np.cumsum(counts) + counts, counts)
-        targets = graph.targets[offsets + np.arange(int(counts.sum()))]
-        found.append(_arrive(graph, targets, level, depths, open_))
-    return np.concatenate(found)
 
 
 def _arrive(graph: WebGraph, found: Numbers, level: int, depths: Numbers, open_: Mask) -> Numbers:
@@ -279,25 +273,25 @@ def allowed_pages(graph: WebGraph, agent: str) -> Mask:
     """Return which pages robots.txt lets a crawler ask for; `agent` is its User-Agent."""
     result = np.ones(graph.count, dtype=np.bool_)
     for host in graph.sites:
-        manner = robots.KINDS[host.robots]
-        if manner.status >= 500 or robots.group_for(manner, agent) is not None:
+        manner = ROBOTS[host.robots]
+        if manner.status >= 500 or group_for(manner, agent) is not None:
             result[host.base : host.base + host.size] = _allowed_on(host, agent)
     return result
 
 
 def _allowed_on(host: SimHost, agent: str) -> Mask:
     """Return which pages of a host a crawler may ask for, judged by representatives: the rules of
-    `robots` look at nothing but the directory and the last digit of a page's number."""
+    `hosts` look at nothing but the directory and the last digit of a page's number."""
     result = np.zeros(host.size, dtype=np.bool_)
     index = np.arange(host.size)
     for directory in range(min(5, -(-host.size // DIRECTORY))):
         for digit in range(10):
             sample = path_of(directory * DIRECTORY + digit + (10 if digit == 0 else 0))
-            verdict = robots.allowed(host.robots, agent, sample)
+            verdict = allowed(host.robots, agent, sample)
             # Directories from 4 on are all alike: no rule names them.
             near = index // DIRECTORY == directory if directory < 4 else index >= 4 * DIRECTORY
             result[near & (index % 10 == digit)] = verdict
-    result[0] = robots.allowed(host.robots, agent, "/")
+    result[0] = allowed(host.robots, agent, "/")
     return result
 
 

@@ -1,4 +1,4 @@
-"""The hosts of the web: how many pages each has, what it is called, where it lives, how it behaves.
+"""The hosts of the web: how many pages each has, what it is called, where it lives, how it behaves, and what its robots.txt says.
 
 Place in the flow: `pages` asks for a host's size, `site` finds a host by the name in a request,
 `dns` answers with its address, `graph` and the auditor walk all of them. Host sizes have a closed
@@ -9,6 +9,8 @@ exact copy of one of the former under another name.
 """
 
 import math
+import re
+from functools import cache
 from itertools import accumulate
 from typing import Final
 
@@ -49,27 +51,138 @@ OLD_CHARSETS: Final = {
     "zh": "gb2312",
 }
 
-ROBOTS_KINDS: Final = {
-    "allow": 35.0,
-    "missing": 14.0,
-    "sections": 20.0,
-    "wildcard": 6.0,
-    "longest": 6.0,
-    "agents": 6.0,
-    "delay": 4.0,
-    "bom": 3.0,
-    "redirect": 2.0,
-    "forbidden": 1.0,
-    "html": 1.0,
-    "deny": 1.0,
-    "error": 1.0,
-}
-"""Kinds of robots.txt in per cent of hosts; `robots` says what each holds. Our choice."""
-
 TRAPS: Final = ("calendar", "loop", "session", "facets", "soft404")
 
 VALIDATORS: Final = {"both": 45.0, "date": 20.0, "etag": 10.0, "none": 25.0}
 """Which of Last-Modified and ETag a host sends, in per cent of hosts. Our choice."""
+
+
+# robots.txt of every kind, held as data: the file is written from the rules, never parsed. `site` serves it; `graph` and the
+# auditor ask `allowed`, which is a plain reading of RFC 9309 (longest match wins, allow on a tie). Since the rules are known as
+# data, the auditor cannot share a parser's mistake with the crawler that it judges.
+#
+# The patterns depend only on a page's directory and on the last digit of its number: by that `graph` judges a million pages by some
+# thousand representatives.
+
+
+ROBOTS_MOVED: Final = "/robots-moved.txt"
+"""Where the robots.txt of a host of kind "redirect" really is."""
+
+
+class RobotsGroup(msgspec.Struct, frozen=True):
+    """Rules for some user agents ("*" is everyone else)."""
+
+    agents: tuple[str, ...]
+    rules: tuple[tuple[bool, str], ...] = ()
+    """(allowed, pattern) in the order of the file."""
+    delay: float | None = None
+    """Crawl-delay in seconds."""
+
+
+class SimRobots(msgspec.Struct, frozen=True):
+    """The answer of a host to /robots.txt."""
+
+    share: float
+    """How common the kind is, in per cent of hosts. Our choice."""
+    status: int = 200
+    groups: tuple[RobotsGroup, ...] = ()
+    prefix: bytes = b""
+    """Bytes before the first line, such as a byte order mark."""
+    newline: str = "\n"
+
+
+def _everyone(*rules: tuple[bool, str], delay: float | None = None) -> tuple[RobotsGroup, ...]:
+    return (RobotsGroup(agents=("*",), rules=rules, delay=delay),)
+
+
+_JUNK: Final = b"<!DOCTYPE html><html><body><p>Welcome to our site</p></body></html>\n"
+
+ROBOTS: Final = {
+    "allow": SimRobots(35, groups=_everyone((False, ""))),
+    "missing": SimRobots(14, status=404),
+    "sections": SimRobots(20, groups=_everyone((False, "/s1/"), (False, "/s3/"), (False, "/private/"))),
+    "wildcard": SimRobots(6, groups=_everyone((False, "/*7.html$"), (False, "/*?*sort="))),
+    "longest": SimRobots(6, groups=_everyone((False, "/s1/"), (True, "/s1/*5.html$"), (False, "/s2/"), (True, "/s2/"))),
+    "agents": SimRobots(
+        6,
+        groups=(
+            RobotsGroup(agents=("BadBot", "EvilSpider"), rules=((False, "/"),)),
+            RobotsGroup(agents=("Gossamer", "Wget"), rules=((False, "/s1/"),)),
+            RobotsGroup(agents=("Scrapy",), rules=((False, "/s2/"),)),
+            *_everyone((False, "/s3/")),
+        ),
+    ),
+    "delay": SimRobots(4, groups=_everyone((False, "/private/"), delay=1)),
+    "bom": SimRobots(3, groups=_everyone((False, "/s1/")), prefix=b"\xef\xbb\xbf", newline="\r\n"),
+    "redirect": SimRobots(2, status=301, groups=_everyone((False, "/s1/"))),
+    "forbidden": SimRobots(1, status=403),
+    "html": SimRobots(1, prefix=_JUNK),
+    "deny": SimRobots(1, groups=_everyone((False, "/"))),
+    "error": SimRobots(1, status=503),
+}
+"""The kinds of robots.txt."""
+
+
+def robots_text(robots: SimRobots, sitemaps: list[str]) -> bytes:
+    """Return the body of a robots.txt, naming the given sitemap URLs at its end."""
+    lines: list[str] = []
+    for group in robots.groups:
+        lines += (f"User-agent: {agent}" for agent in group.agents)
+        for allowed_here, pattern in group.rules:
+            lines.append(f"{'Allow' if allowed_here else 'Disallow'}: {pattern}".rstrip())
+        if group.delay is not None:
+            lines.append(f"Crawl-delay: {group.delay:g}")
+        lines.append("")
+    lines += (f"Sitemap: {url}" for url in sitemaps)
+    return robots.prefix + "".join(line + robots.newline for line in lines).encode()
+
+
+@cache
+def _matcher(pattern: str) -> re.Pattern[str]:
+    """Return a pattern of robots.txt as a regular expression matched at the start of a path."""
+    anchored = pattern.endswith("$")
+    parts = pattern.rstrip("$").split("*")
+    return re.compile(".*".join(map(re.escape, parts)) + ("$" if anchored else ""))
+
+
+@cache
+def group_for(robots: SimRobots, agent: str) -> RobotsGroup | None:
+    """Return the group that a crawler has to obey; `agent` is its whole User-Agent value."""
+    lowered = agent.lower()
+    for group in robots.groups:
+        if any(name.lower() in lowered for name in group.agents if name != "*"):
+            return group
+    return next((group for group in robots.groups if "*" in group.agents), None)
+
+
+def allowed(kind: str, agent: str, target: str) -> bool:
+    """Return whether a crawler may ask for a path (with its query) on a host of this kind."""
+    robots = ROBOTS[kind]
+    if robots.status >= 500:
+        return False
+    group = group_for(robots, agent)
+    if group is None or target == "/robots.txt":
+        return True
+    best, verdict = -1, True
+    for permits, pattern in group.rules:
+        longer = len(pattern) > best or (len(pattern) == best and permits)
+        if pattern and longer and _matcher(pattern).match(target):
+            best, verdict = len(pattern), permits
+    return verdict
+
+
+UNRESTRICTED: Final = frozenset(
+    kind
+    for kind, robots in ROBOTS.items()
+    if robots.status < 500 and not any(pattern for group in robots.groups for _, pattern in group.rules)
+)
+"""Kinds that allow everything to everyone."""
+
+
+def crawl_delay(kind: str, agent: str) -> float:
+    """Return the Crawl-delay in seconds that a host of this kind asks of a crawler, or 0."""
+    group = group_for(ROBOTS[kind], agent)
+    return (group.delay or 0.0) if group else 0.0
 
 
 class SimHost(msgspec.Struct, frozen=True):
@@ -128,7 +241,7 @@ class SimHosts:
         """`draws.log2_fixed` of the hosts: what a draw of a linked host needs."""
         self._addresses = -(-len(self) // spec.hosts_per_address)
         self._languages = draws.pick_table(LANGUAGES, 256)
-        self._robots = draws.pick_table(ROBOTS_KINDS, 256)
+        self._robots = draws.pick_table({kind: robots.share for kind, robots in ROBOTS.items()}, 256)
         self._validators = draws.pick_table(VALIDATORS, 256)
         self._latencies = draws.lognormal_table(1000, spec.latency_sigma, 256, 1, 1_000_000)
         self._cache = Remembered(self._make, self.CACHE)
@@ -194,19 +307,15 @@ class SimHosts:
         digits = word[len(stem) :]
         if suffix != "sim" or not digits or len(digits) > 9:
             return None
-        rank = self._rank_in_domain(label, stem, int(digits))
-        return rank if rank is not None and self.name(rank) == name else None
-
-    def _rank_in_domain(self, label: str, stem: str, number: int) -> int | None:
-        """Return the only rank that may have this label in this domain, or None."""
+        number = int(digits)
         if stem == "mirror":
-            return self.spec.hosts + number if number < self.mirrors else None
-        block, member = divmod(number, DOMAINS_PER_BLOCK)
-        for offset in range(8):
-            if PORTFOLIO[offset] == member and LABELS[offset] == label:
-                rank = block * 8 + offset
-                return rank if rank < self.spec.hosts else None
-        return None
+            rank, end = self.spec.hosts + number, len(self)
+        else:
+            # The only one that may have this label in this domain.
+            block, member = divmod(number, DOMAINS_PER_BLOCK)
+            offset = next((n for n in range(8) if (PORTFOLIO[n], LABELS[n]) == (member, label)), 0)
+            rank, end = block * 8 + offset, self.spec.hosts
+        return rank if rank < end and self.name(rank) == name else None
 
     def host(self, rank: int) -> SimHost:
         """Return a host by its rank, 0..len-1; raises IndexError for any other."""

@@ -74,24 +74,17 @@ class Pages:
         drawn = max(LOCAL_BLOCK, spec.links * (1 - spec.external_share) - spec.navigation - 2.0)
         self.degrees = draws.pareto_table(drawn / LOCAL_BLOCK, spec.link_exponent, 256, BLOCK_LIMIT)
         self.sizes = draws.lognormal_table(spec.size_median, spec.size_sigma, 4096, 500, spec.size_limit)
-        self.thresholds = self._kind_thresholds()
+        shares = (
+            *(spec.duplicate_share, spec.near_duplicate_share),
+            *(spec.redirect_share, spec.gone_share, spec.flaky_share),
+        )
+        ends = accumulate(share / (1 - 1 / spec.branching) for share in shares)
+        kinds = [kind for kind in PageKind if kind is not PageKind.PLAIN]
+        self.thresholds = tuple((int(end * 65536), kind) for end, kind in zip(ends, kinds, strict=True))
+        """The upper ends, of 65536, of each kind's part of the leaves."""
         self._ends = [end for end, _ in self.thresholds]
         self._kinds = [*(kind for _, kind in self.thresholds), PageKind.PLAIN]
         self.dead_weight = int(spec.dead_link_share * 1024)
-
-    def _kind_thresholds(self) -> tuple[tuple[int, PageKind], ...]:
-        """Return the upper ends, of 65536, of each kind's part of the leaves."""
-        spec = self.spec
-        kinds = [kind for kind in PageKind if kind is not PageKind.PLAIN]
-        shares = (
-            spec.duplicate_share,
-            spec.near_duplicate_share,
-            spec.redirect_share,
-            spec.gone_share,
-            spec.flaky_share,
-        )
-        ends = accumulate(share / (1 - 1 / spec.branching) for share in shares)
-        return tuple((int(end * 65536), kind) for end, kind in zip(ends, kinds, strict=True))
 
     def bits(self, host: SimHost, index: int) -> int:
         """Return the 64 bits that decide a page's kind, size and number of links."""

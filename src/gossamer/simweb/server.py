@@ -1,10 +1,10 @@
 """Putting the web on the loopback network: sockets, processes, start and stop, and a DNS server with every host name's loopback
 address.
 
-Place in the flow: the outermost ring. `serve` is for tests and other Python programs, `run` for the command line; both listen on
-the loopback interface only. With the DNS server, which is started when asked for, a crawler that can be told its name server
-needs no other set-up. It answers A queries for hosts of the web, "no such name" for others, and "no such record" for other types
-of a name that exists.
+Place in the flow: the outermost ring. `serve` is for tests and other Python programs, `run` for the command line, and `beside`
+serves from a process of its own; all listen on the loopback interface only. With the DNS server, which is started when asked for,
+a crawler that can be told its name server needs no other set-up. It answers A queries for hosts of the web, "no such name" for
+others, and "no such record" for other types of a name that exists.
 """
 
 import asyncio
@@ -13,14 +13,16 @@ import gc
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from pathlib import Path
 from typing import Any, Final, cast
 
 import msgspec
 
-from gossamer.simweb.beside import ServerJob, port_of, processes
+from gossamer.engine import processes
 from gossamer.simweb.hosts import SimHosts
 from gossamer.simweb.log import RequestLog
 from gossamer.simweb.protocol import Connection, Shared
@@ -154,12 +156,100 @@ async def _run(spec: WebSpec, options: ServeOptions, ready: Callable[[Serving], 
             options, port=serving.port, https_port=serving.https_port, dns_port=None, authority=None
         )
         job = ServerJob(spec, fixed, started, pem, joining=True)
-        with processes(options.processes - 1, job) as further:
+        with server_processes(options.processes - 1, job) as further:
             for process in further:
                 await loop.run_in_executor(None, port_of, process)
             if ready is not None:
                 ready(serving)
             await stop.wait()
+
+
+# Further processes: those that share a server's ports, and one beside a crawler. A process is told what to serve in one line on its
+# standard input, says its port in one line, and ends when its input does, even if its parent is killed.
+
+#: Seconds that a process has to end when its input has.
+_GRACE = 5.0
+
+
+class ServerJob(msgspec.Struct, frozen=True):
+    """The orders of a further server process."""
+
+    spec: WebSpec
+    options: ServeOptions | None
+    started: float | None = None
+    """The monotonic clock's reading when the web began; None when it begins now."""
+    authority: bytes | None = None
+    joining: bool = False
+    """It shares ports and log of a server that runs already."""
+
+
+@contextlib.contextmanager
+def server_processes(count: int, job: ServerJob) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Start so many server processes, and end them with the context; :func:`port_of` waits until one serves."""
+    line = msgspec.json.encode(job, enc_hook=str) + b"\n"
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        for _ in range(count):
+            process = subprocess.Popen(
+                processes.command("gossamer.simweb"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=processes.environment(),
+            )
+            running.append(process)
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):  # it died; its missing port tells
+                process.stdin.write(line)
+                process.stdin.flush()
+        yield running
+    finally:
+        for process in running:
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with contextlib.suppress(BrokenPipeError):
+                        pipe.close()
+            try:
+                process.wait(_GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def port_of(process: subprocess.Popen[bytes]) -> int:
+    """The port for HTTP of a process that was started; blocks until it serves. Raises OSError: it did not come up."""
+    assert process.stdout is not None
+    said = process.stdout.readline().strip()
+    if not said.isdigit():
+        raise OSError("the server of the simulated web did not start")
+    return int(said)
+
+
+@contextlib.contextmanager
+def beside(spec: WebSpec, options: ServeOptions | None = None) -> Iterator[int]:
+    """Serve a web from a process of its own until the context is left; gives its port for HTTP.
+
+    For programs that crawl it themselves: server and crawler then share no interpreter. The process ignores Ctrl-C,
+    which is the crawler's to handle, and ends when we do. Raises OSError if it does not come up.
+    """
+    with server_processes(1, ServerJob(spec, options)) as [process]:
+        yield port_of(process)
+
+
+def main() -> None:
+    """Serve what the standard input says, until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    job = msgspec.json.decode(sys.stdin.buffer.readline(), type=ServerJob, dec_hook=lambda _, text: Path(text))
+
+    async def serving() -> None:
+        ended = asyncio.Event()
+        asyncio.get_running_loop().add_reader(sys.stdin.fileno(), ended.set)
+        own: dict[str, Any] = {"started": job.started, "authority_pem": job.authority, "joining": job.joining}
+        async with serve(SimWeb(job.spec), job.options, **own) as served:
+            sys.stdout.write(f"{served.port}\n")
+            sys.stdout.flush()
+            await ended.wait()
+
+    run_loop(serving())
 
 
 TYPE_A: Final = 1

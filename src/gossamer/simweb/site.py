@@ -19,9 +19,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from gossamer.simweb import draws, render, robots
+from gossamer.simweb import draws, render
 from gossamer.simweb.draws import MASK30
-from gossamer.simweb.hosts import SimHost, SimHosts
+from gossamer.simweb.hosts import ROBOTS, ROBOTS_MOVED, SimHost, SimHosts, robots_text
 from gossamer.simweb.page import PageKind, Pages, index_of, path_of
 from gossamer.simweb.render import IMAGES, Copy, Realm, Renderer, date_bytes, http_date
 from gossamer.simweb.spec import WebSpec
@@ -144,7 +144,7 @@ class SimWeb:
         if index is not None and index < host.size:
             return Role.PAGE, index
         path, _, query = target.partition("?")
-        if path == "/robots.txt" or (path == robots.MOVED and host.robots == "redirect"):
+        if path == "/robots.txt" or (path == ROBOTS_MOVED and host.robots == "redirect"):
             return Role.ROBOTS, -1
         index = 0 if path == "/index.html" else index_of(path)
         if index is not None and index < host.size and (not query or query.startswith("utm_")):
@@ -194,8 +194,8 @@ class SimWeb:
                 else:
                     copy = Copy(index, bits)
         changed = self.changes.last(history, moment)
-        fields = self._validators(host, index, changed, when)
-        if (when.if_none_match or when.if_modified_since) and self._matches(host, index, changed, when):
+        fields, is_current = self._validators(host, index, changed, when)
+        if is_current:
             return self._bare(304, moment, fields.removesuffix(b"\r\n"))
         parts = self.renderer.html(skin, door.realm, shown, shown_bits, changed, copy)
         return self._send(200, moment, skin.announced, parts, fields, when.gzip)
@@ -217,40 +217,33 @@ class SimWeb:
         return None
 
     @staticmethod
-    def _validators(host: SimHost, index: int, changed: int, when: Conditions) -> bytes:
-        """Return the header fields that tell a page's version: an entity tag, a date, both or none, as its host does."""
-        sent, end = host.validators, b"-gz" if when.gzip else b""
-        if sent == "both":
+    def _validators(host: SimHost, index: int, changed: int, when: Conditions) -> tuple[bytes, bool]:
+        """Return the header fields that tell a page's version (an entity tag, a date, both or none, as its host does), and whether
+        the crawler's copy is current, as RFC 9110 section 13.2 puts it."""
+        sent, fields, is_current = host.validators, b"", False
+        if sent in ("both", "etag"):
+            tag = b"%x-%x" % (host.key + index, changed)
+            fields = b'ETag: "%b%b"\r\n' % (tag, b"-gz" if when.gzip else b"")
+            is_current = tag.decode() in when.if_none_match
+        if sent in ("both", "date"):
             date = date_bytes(changed)
-            return b'ETag: "%x-%x%b"\r\nLast-Modified: %b\r\n' % (host.key + index, changed, end, date)
-        if sent == "etag":
-            return b'ETag: "%x-%x%b"\r\n' % (host.key + index, changed, end)
-        return b"Last-Modified: %b\r\n" % date_bytes(changed) if sent == "date" else b""
-
-    @staticmethod
-    def _matches(host: SimHost, index: int, changed: int, when: Conditions) -> bool:
-        """Say whether the crawler's copy is current, as RFC 9110 section 13.2 puts it."""
-        if when.if_none_match:
-            tag = f"{host.key + index:x}-{changed:x}"
-            return host.validators in ("both", "etag") and tag in when.if_none_match
-        if when.if_modified_since:
-            # Crawlers send back the very date they got; comparing text spares a date parser, and
-            # another date is answered in full, which is always right.
-            dated = host.validators in ("both", "date")
-            return dated and when.if_modified_since == http_date(changed)
-        return False
+            fields += b"Last-Modified: %b\r\n" % date
+            # Crawlers send back the very date they got; comparing text spares a date parser, and another date is answered in full,
+            # which is always right.
+            is_current = is_current or (not when.if_none_match and when.if_modified_since == date.decode())
+        return fields, is_current
 
     def _extra(self, door: Door, role: Role, target: str, moment: int) -> SiteAnswer:
         host = door.host
         prefix = door.realm.prefix(host.rank).decode()
         if role is Role.ROBOTS:
-            manner = robots.KINDS[host.robots]
-            if manner.status == 301 and not target.startswith(robots.MOVED):
-                return self._bare(301, moment, f"Location: {prefix}{robots.MOVED}".encode())
+            manner = ROBOTS[host.robots]
+            if manner.status == 301 and not target.startswith(ROBOTS_MOVED):
+                return self._bare(301, moment, f"Location: {prefix}{ROBOTS_MOVED}".encode())
             if manner.status not in (200, 301):
                 return self._error(manner.status, moment, b"Retry-After: 1\r\n" if manner.status == 503 else b"")
             sitemaps = [f"{prefix}/sitemap.xml"] if host.sitemap else []
-            return self._full(200, moment, b"text/plain", robots.text(manner, sitemaps))
+            return self._full(200, moment, b"text/plain", robots_text(manner, sitemaps))
         if role is Role.TRAP:
             return self._full(200, moment, b"text/html; charset=utf-8", render.trap_page(host.trap, target))
         body: bytes | None = None

@@ -104,7 +104,12 @@ class Pool:
         self._gap = "" if language in ("ja", "zh") else " "
         draw = Random(f"{language}/{charset}")
         sentences = [self._sentence(draw.random) for _ in range(SENTENCES)]
-        made = [self._paragraph(draw, sentences) for _ in range(PARAGRAPHS)]
+        made = []
+        for _ in range(PARAGRAPHS):
+            parts: list[bytes] = []
+            while sum(map(len, parts)) < PARAGRAPH_BYTES:
+                parts.append(sentences[int(draw.random() * SENTENCES)])
+            made.append(b"<p>" + b"".join(parts) + b"</p>\n")
         self.mean = sum(map(len, made)) // PARAGRAPHS
         self.half = self.mean // 2
         self._unrolled = made * UNROLLED
@@ -125,15 +130,6 @@ class Pool:
         length = 8 + int(generator() * 13)
         sentence = self._gap.join([self.words[int(count ** generator()) - 1] for _ in range(length)])
         return (sentence[0].upper() + sentence[1:] + ". ").encode(self.charset)
-
-    @staticmethod
-    def _paragraph(draw: Random, sentences: list[bytes]) -> bytes:
-        parts: list[bytes] = []
-        size = 0
-        while size < PARAGRAPH_BYTES:
-            parts.append(sentences[int(draw.random() * SENTENCES)])
-            size += len(parts[-1])
-        return b"<p>" + b"".join(parts) + b"</p>\n"
 
     def paragraph(self, bits: int) -> bytes:
         return self._unrolled[bits & PARAGRAPHS - 1]

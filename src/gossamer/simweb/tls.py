@@ -1,7 +1,7 @@
 """HTTPS for made-up names: authorities of our own that live as long as the server, and what they sign.
 
 Place in the flow: `server` makes an `Authority` when HTTPS is asked for and offers its certificate as a file for the crawler to
-trust; on each handshake the host's certificate is made at need and kept. :mod:`hostile.identity` signs what does not hold. Keys
+trust; on each handshake the host's certificate is made at need and kept. :mod:`hostile.server` signs what does not hold. Keys
 are made for each server anew; nothing here is secret. Needs the package `cryptography` (the extra `simweb`).
 """
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from gossamer.simweb import robots
-from gossamer.simweb.hosts import ROBOTS_KINDS
+from gossamer.simweb.hosts import ROBOTS, allowed, crawl_delay, robots_text
 
 
 @pytest.mark.parametrize(
@@ -35,24 +34,20 @@ from gossamer.simweb.hosts import ROBOTS_KINDS
     ],
 )
 def test_rules_are_read_as_rfc_9309_says(kind: str, agent: str, target: str, verdict: bool) -> None:
-    assert robots.allowed(kind, agent, target) is verdict
-
-
-def test_every_kind_that_hosts_draw_has_its_rules() -> None:
-    assert set(ROBOTS_KINDS) == set(robots.KINDS)
+    assert allowed(kind, agent, target) is verdict
 
 
 def test_the_file_says_what_the_rules_are() -> None:
-    written = robots.text(robots.KINDS["agents"], ["http://a.sim/sitemap.xml"]).decode()
+    written = robots_text(ROBOTS["agents"], ["http://a.sim/sitemap.xml"]).decode()
     assert "User-agent: Gossamer\nUser-agent: Wget\nDisallow: /s1/\n" in written
     assert written.endswith("Sitemap: http://a.sim/sitemap.xml\n")
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_sent() -> None:
-    written = robots.text(robots.KINDS["bom"], [])
+    written = robots_text(ROBOTS["bom"], [])
     assert written.startswith(b"\xef\xbb\xbfUser-agent: *\r\n")
 
 
 def test_crawl_delay_is_known_to_the_auditor() -> None:
-    assert robots.crawl_delay("delay", "Gossamer/1") == 1
-    assert robots.crawl_delay("allow", "Gossamer/1") == 0
+    assert crawl_delay("delay", "Gossamer/1") == 1
+    assert crawl_delay("allow", "Gossamer/1") == 0

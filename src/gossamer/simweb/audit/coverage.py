@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.simweb.audit.trace import FLAG_CONDITIONAL, ROLES, Ints, RequestTrace
+from gossamer.simweb.audit.trace import FLAG_CONDITIONAL, ROLES, RequestTrace
 from gossamer.simweb.graph import ExpectedPages, GraphError, WebGraph, importance_of
 from gossamer.simweb.log import LogError
 from gossamer.simweb.page import PageKind
@@ -116,18 +116,13 @@ def judge_repeats(trace: RequestTrace) -> Repeats:
     )
 
 
-def first_fetches(trace: RequestTrace) -> Ints:
-    pages = trace.page[trace.answered()]
-    _, places = np.unique(pages, return_index=True)
-    return np.asarray(pages[np.sort(places)], dtype=np.int64)
-
-
 def judge_order(trace: RequestTrace, graph: WebGraph, expected: ExpectedPages) -> Order:
     """Compare the order of the crawl with a breadth-first one and with one that knows all."""
     importance = importance_of(graph)
     wanted = np.zeros(graph.count, dtype=np.bool_)
     wanted[expected.pages] = True
-    pages = first_fetches(trace)
+    pages = trace.page[trace.answered()]
+    pages = pages[np.sort(np.unique(pages, return_index=True)[1])]  # in the order of their first fetch
     pages = pages[wanted[pages]]
     count = len(pages)
     best = np.sort(importance[expected.pages])[::-1]

@@ -137,7 +137,14 @@ def _lines(verdict: Audit) -> Iterator[str]:
     )
     yield from (f"  breach {example}" for example in robots.examples)
     for label, gaps in (("host", verdict.host), ("domain", verdict.domain), ("address", verdict.address)):
-        yield from _gap_lines(label, gaps)
+        measured = "no two requests apart"
+        if gaps.shortest is not None:
+            measured = f"gaps from {gaps.shortest:.3f} s, median {gaps.median:.3f} s"
+        yield (
+            f"Per {label:<9}{gaps.keys:,} asked, {measured}, {gaps.below:,} too short, "
+            f"{gaps.overlapping:,} overlapping, at most {gaps.most_in_flight:,} in flight"
+        )
+        yield from (f"  {line}" for line in (gaps.worst if gaps.below or gaps.overlapping else ()))
     if (one := verdict.statements) is not None:
         yield f"Statements   {_found(one, 'triples of these pages')}, {one.missed:,} missed, {one.extra:,} extra"
         yield from _examples(one.missed_examples, map(repr, one.extra_examples))
@@ -162,20 +169,6 @@ def _found(one: Coverage | StatedTriples, what: str) -> str:
 def _examples(missed: Iterable[str], extra: Iterable[str]) -> Iterator[str]:
     yield from (f"  missed {one}" for one in islice(missed, 5))
     yield from (f"  extra  {one}" for one in islice(extra, 5))
-
-
-def _gap_lines(label: str, gaps: Gaps) -> Iterator[str]:
-    if gaps.shortest is None or gaps.median is None:
-        measured = "no two requests apart"
-    else:
-        measured = f"gaps from {gaps.shortest:.3f} s, median {gaps.median:.3f} s"
-    yield (
-        f"Per {label:<9}{gaps.keys:,} asked, {measured}, {gaps.below:,} too short, "
-        f"{gaps.overlapping:,} overlapping, at most {gaps.most_in_flight:,} in flight"
-    )
-    if gaps.below or gaps.overlapping:
-        for line in gaps.worst:
-            yield f"  {line}"
 
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP = 720, 560, 60, 20, 50

@@ -15,8 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.simweb import robots
-from gossamer.simweb.hosts import SimHost
+from gossamer.simweb.hosts import ROBOTS, UNRESTRICTED, SimHost, allowed, crawl_delay
 from gossamer.simweb.log import LogError, read_header, read_lines
 from gossamer.simweb.page import path_of
 from gossamer.simweb.site import Role, SimWeb
@@ -113,8 +112,8 @@ class _Matcher:
         role, index = self.web.locate(host, target)
         page = -1 if index < 0 else host.base + index
         flags = FLAG_BY_ADDRESS if name[:4] == "127." else 0
-        ruled = host.robots not in robots.UNRESTRICTED and role is not Role.ROBOTS
-        if ruled and not robots.allowed(host.robots, agent, target):
+        ruled = host.robots not in UNRESTRICTED and role is not Role.ROBOTS
+        if ruled and not allowed(host.robots, agent, target):
             flags |= FLAG_DENIED
         return host.rank, page, self._roles[role], flags
 
@@ -162,8 +161,6 @@ def _packed(flat: "array[int]") -> dict[str, Ints]:
 
 WORST: Final = 5
 """How many of the worst offences a report names."""
-
-Floats = npt.NDArray[np.float64]
 
 
 class Gaps(msgspec.Struct, frozen=True):
@@ -229,11 +226,17 @@ def judge_gaps(trace: RequestTrace, level: str, delay: float) -> Gaps:
     keys, names = keys_of(trace, level)
     order = np.lexsort((trace.start, keys))
     key, start, end = keys[order], trace.start[order], trace.end[order]
-    latest = _running_end(key, end)
+    latest = end.copy()  # of the ends so far within each run of equal keys
+    for first, last in pairwise(np.flatnonzero(np.diff(key, prepend=-1, append=-2))):
+        latest[first:last] = np.maximum.accumulate(end[first:last])
     again = np.flatnonzero(key[1:] == key[:-1]) + 1
     gaps = (start[again] - latest[again - 1]) / 1e6
     apart = gaps[gaps >= 0]
     in_flight = _most_in_flight(key, start, end, len(names))
+    # Those with the most requests in flight and, among equals, the shortest gap.
+    shortest = np.full(len(names), np.inf)
+    np.minimum.at(shortest, key[again], np.maximum(gaps, 0.0))
+    worst = [k for k in np.lexsort((shortest, -in_flight))[:WORST] if np.isfinite(shortest[k])]
     return Gaps(
         keys=len(names),
         shortest=float(apart.min()) if apart.size else None,
@@ -241,23 +244,8 @@ def judge_gaps(trace: RequestTrace, level: str, delay: float) -> Gaps:
         below=int((gaps < delay).sum()),
         overlapping=int((gaps < 0).sum()),
         most_in_flight=int(in_flight.max(initial=0)),
-        worst=_worst(names, in_flight, key[again], gaps),
+        worst=[f"{names[k]}: {in_flight[k]} in flight, shortest gap {shortest[k]:.3f} s" for k in worst],
     )
-
-
-def _running_end(key: Ints, end: Ints) -> Ints:
-    """Return the latest end so far within each run of equal keys (keys ascend)."""
-    low = int(end.min())
-    span = int(end.max()) - low + 1
-    if span * (int(key.max()) + 1) < 1 << 62:
-        # Shifting each key's times above those of the keys before lets one pass do for all.
-        shift = key * span
-        return np.asarray(np.maximum.accumulate(end - low + shift) - shift + low, dtype=np.int64)
-    result = end.copy()
-    edges = np.flatnonzero(np.diff(key, prepend=-1, append=-2))
-    for first, last in pairwise(edges):
-        result[first:last] = np.maximum.accumulate(end[first:last])
-    return result
 
 
 def _most_in_flight(key: Ints, start: Ints, end: Ints, count: int) -> Ints:
@@ -270,18 +258,6 @@ def _most_in_flight(key: Ints, start: Ints, end: Ints, count: int) -> Ints:
     most = np.zeros(count, dtype=np.int64)
     np.maximum.at(most, both[order], level)
     return most
-
-
-def _worst(names: list[str], in_flight: Ints, key: Ints, gaps: Floats) -> list[str]:
-    """Name those with the most requests in flight and, among equals, the shortest gap."""
-    shortest = np.full(len(names), np.inf)
-    np.minimum.at(shortest, key, np.maximum(gaps, 0.0))
-    order = np.lexsort((shortest, -in_flight))[:WORST]
-    return [
-        f"{names[k]}: {in_flight[k]} in flight, shortest gap {shortest[k]:.3f} s"
-        for k in order
-        if np.isfinite(shortest[k])
-    ]
 
 
 def judge_robots(trace: RequestTrace) -> RobotsReport:
@@ -303,9 +279,9 @@ def judge_robots(trace: RequestTrace) -> RobotsReport:
         examples.append(f"{host.name} {path} (robots.txt of kind {host.robots!r}, agent {agent[:40]!r})")
     for rank in hosts:
         manner = trace.web.hosts.host(int(rank)).robots
-        if any(group.delay for group in robots.KINDS[manner].groups):
+        if any(group.delay for group in ROBOTS[manner].groups):
             here = np.flatnonzero(trace.rank == rank)
-            wanted = robots.crawl_delay(manner, trace.agents[int(trace.agent[here[0]])]) * 1e6
+            wanted = crawl_delay(manner, trace.agents[int(trace.agent[here[0]])]) * 1e6
             # A microsecond of grace for the rounding of the log.
             delay_breaches += int((np.diff(trace.start[here]) < wanted - 1).sum())
     return RobotsReport(

@@ -9,7 +9,8 @@ from gossamer.engine.sheet import build, change
 from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict
 from gossamer.frontier.robots.machine import RobotsEvent
 from gossamer.frontier.robots.provider import IgnoreRobots, ObeyRobots, RobotsSheet, answered, seconds_of
-from gossamer.simweb import robots as simulated
+from gossamer.simweb.hosts import ROBOTS, ROBOTS_MOVED, robots_text
+from gossamer.simweb.hosts import allowed as allowed_by_data
 from gossamer.values.outcome import Outcome, of_status
 from gossamer.values.task import Task
 from gossamer.values.visit import Response
@@ -194,13 +195,13 @@ def test_no_setting_makes_an_answer_good_for_more_than_a_day() -> None:
         build(RobotsSheet, {"keep": "25h"})
 
 
-@pytest.mark.parametrize("kind", sorted(simulated.KINDS))
+@pytest.mark.parametrize("kind", sorted(ROBOTS))
 def test_simulated_hosts_are_judged_as_they_mean_it(kind: str) -> None:
     """The simulated web holds rules as data and never parses them: it cannot share a reader's mistake."""
-    host, robots = simulated.KINDS[kind], ObeyRobots()
+    host, robots = ROBOTS[kind], ObeyRobots()
     if host.status == 301:
-        robots.learned(SITE, Response(Outcome.REDIRECT, status=301, headers=(("location", simulated.MOVED),)), NOW)
-    body = ok(simulated.text(host, []))
+        robots.learned(SITE, Response(Outcome.REDIRECT, status=301, headers=(("location", ROBOTS_MOVED),)), NOW)
+    body = ok(robots_text(host, []))
     for _ in range(2):
         found = body if host.status in (200, 301) else Response(of_status(host.status), status=host.status)
         robots.learned(SITE, found, NOW)
@@ -215,7 +216,7 @@ def test_simulated_hosts_are_judged_as_they_mean_it(kind: str) -> None:
         "/a?b&sort=c",
     ):
         is_allowed = judge(robots, SITE + path).ruling is RobotsRuling.ALLOWED
-        assert is_allowed == simulated.allowed(kind, "Gossamer", path), path
+        assert is_allowed == allowed_by_data(kind, "Gossamer", path), path
 
 
 def test_ignored_robots_allow_everything_and_ask_for_nothing() -> None:
