@@ -304,7 +304,7 @@ def secrets_of(sheet: type[Sheet]) -> Iterator[str]:
     first request, and to evaluate them takes 5 ms."""
     hints: dict[str, Any] = {}
     for base in reversed(sheet.__mro__):
-        hints |= vars(base).get("__annotations__", {})
+        hints |= getattr(base, "__annotations__", {})  # not of `vars`: Python 3.14 makes them when they are asked for
     if any(isinstance(hint, str) for hint in hints.values()):  # a module whose annotations are not evaluated at all
         yield from (prop.name for prop in properties(sheet) if prop.secret)
         return

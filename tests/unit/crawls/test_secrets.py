@@ -1,7 +1,7 @@
 """Credentials of the command line are bound to sites."""
 
 import base64
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import pytest
 
@@ -154,3 +154,17 @@ def test_a_secret_of_a_module_whose_annotations_are_texts_is_known() -> None:
         name: str = ""
 
     assert list(secrets_of(Untold)) == ["key"]
+
+
+def test_a_secret_whose_annotation_is_made_when_it_is_asked_for_is_known() -> None:
+    class Late(type):
+        """Keeps annotations out of the namespace of its classes, as Python 3.14 does with those of all."""
+
+        @property
+        def __annotations__(cls) -> dict[str, Any]:  # type: ignore[override]
+            return {"key": Annotated[str, setting(secret=True)], "name": str}
+
+    class Untold(metaclass=Late):
+        pass
+
+    assert list(secrets_of(cast("type[Sheet]", Untold))) == ["key"]
