@@ -126,6 +126,7 @@ class LinkTargets:
     def target(self, href: str, relation: str, *, url: str, base: str, charset: str) -> str:
         """The canonical URL that a link of this kind (`img src`) leads to in the document at `url`, whose links are relative to
         `base`; empty where the crawl could not follow it. `charset` is empty for UTF-8."""
-        found = with_queries((Found(href, relation),), base, charset)
+        one = (Found(href, relation),)
+        found = with_queries(one, base, charset) if charset else one
         links, _ = resolve_links(found, base, url, self._cache, 1, self._normalise)
         return links[0].url if links else ""

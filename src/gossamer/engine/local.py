@@ -199,7 +199,8 @@ class LocalConnector(Connector[T]):
                 raise EndOfItems(f"connector {self.name!r} has ended")
             if self._retired:
                 raise Retired
-            self._check_failure()
+            if self._failure is not None:
+                raise self._failure
             arrival = asyncio.get_running_loop().create_future()
             self._consumers.append((arrival, limit))
             try:

@@ -73,6 +73,8 @@ class Authentication:
                 fill(self._given, Path(sheet.cookie_file), self._now())
             self._jars = {"": self._filled()}
         self.has_cookies = self._jars is not None
+        self.says_nothing = not (self._credentials or self._host_fields or self._granted or self.has_cookies)
+        """No field is added but to requests that name their own."""
         self._filled_from = sheet.cookie_file
         self._directory = sheet.directory
 
@@ -117,6 +119,7 @@ class Authentication:
 
     def grant(self, url: str, field: str, session: str = "") -> None:
         self._granted[session, urls.site_of(url)] = field
+        self.says_nothing = False
 
     def renew(self, session: str) -> None:
         if self._jars is not None:

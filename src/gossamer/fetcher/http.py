@@ -22,7 +22,7 @@ from gossamer.fetcher.contract import Endpoint, ProxyHealth, Resolver
 from gossamer.fetcher.driver import CurlModule, Valve, affordable
 from gossamer.fetcher.proxies import PROXY_REFUSES, Proxies, Proxy
 from gossamer.fetcher.request import HttpSheet, constants, trusted
-from gossamer.fetcher.transfer import MISLED, Transfer
+from gossamer.fetcher.transfer import DROPPED, MISLED, Transfer
 from gossamer.values import url as urls
 from gossamer.values.errors import AddressRefused, ResolutionFailed
 from gossamer.values.outcome import TRANSIENT, Note, Outcome
@@ -128,13 +128,10 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
 
     async def _entered(self) -> Crowd:
         """Wait for a connection to be free. Unless a person has set their number, it grows with the requests at once."""
-        slot = self._slots.try_enter()
-        if not slot and not self.sheet.connections:
-            before = self._most
-            if self._pool(2 * before) > before:
-                self._slots.resize(self._most)
-                slot = self._slots.try_enter()
-        return slot or await self._slots.enter()
+        before = self._most
+        if not self.sheet.connections and self._pool(2 * before) > before:
+            self._slots.resize(self._most)
+        return await self._slots.enter()
 
     async def stop(self) -> None:
         """End what is under way and close every connection."""
@@ -181,11 +178,13 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
         except AddressRefused as error:
             return Response(Outcome.ADDRESS_REFUSED, started=started, error=str(error))
         jar = self._authentication.jar_of(task) if self._authentication.has_cookies else None
-        fields = self._authentication.fields_of(task, sent, jar)
+        # Most requests of most crawls prove nothing, and ask for a page that is not known.
+        is_bare = self._authentication.says_nothing and sent is None and not (task.etag or task.last_modified)
+        fields = ((), ()) if is_bare else self._authentication.fields_of(task, sent, jar)
         gates = self.gates.get("body", ())
         wanted = partial(unwanted, gates, task, self.metrics) if gates and task.relation != ROBOTS else None
         asked = Asked(url, started, self.clock.monotonic() - began, *fields, wanted, sent)
-        slot = await self._entered()
+        slot = self._slots.try_enter() or await self._entered()
         try:
             is_robots = task.relation == ROBOTS
             if self._proxies is None:
@@ -247,7 +246,7 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
                 asked.url, address, port, self._keeping, now, fields, asked.wanted, proxy=proxy, single=single
             )
             ending = await self.ended(transfer)
-            if transfer.is_dropped:
+            if transfer.verdict is DROPPED:
                 # It may close each connection after its answer without a word: from now on each request gets one of its own.
                 self.metrics.counters["dropped"] += 1
                 self._remember(self._droppers, address, port)
@@ -263,7 +262,12 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
                 self._proxies.judge(proxy, transfer, ending)
             return response
         finally:
-            self._release(transfer)
+            driver = self._multi or self.driver()
+            driver.discard(transfer.curl)
+            if transfer.clear() and transfer.shared is self._shared and not driver.closed:
+                self._idle.append(transfer)
+            else:
+                transfer.close()
 
     def _remember(self, servers: set[tuple[str, int]], host: str, port: int) -> None:
         if len(servers) >= _MOST_DROPPERS:
@@ -291,16 +295,6 @@ class HttpModule(CurlModule[HttpSheet, Transfer]):
         if self._valve is not None and (wait := self._valve.take(size)) > 0.0:
             transfer.keep_waiting(wait)
             await self.clock.sleep(wait)
-
-    def _release(self, transfer: Transfer) -> None:
-        driver = self._multi or self.driver()
-        driver.discard(transfer.curl)
-        is_used_up = transfer.is_used_up
-        transfer.clear()
-        if transfer.shared is self._shared and not is_used_up and not driver.closed:
-            self._idle.append(transfer)
-        else:
-            transfer.close()
 
     def _go_on(self, transfer: Transfer) -> None:
         """The bandwidth allows the piece that a transfer was stopped at, if it still waits for that."""

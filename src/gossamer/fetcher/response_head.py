@@ -179,14 +179,6 @@ class _UntidyField(Exception):
     """A field that is read with care, or not at all."""
 
 
-def _read_field(line: bytes) -> Field:
-    name, _, value = line.partition(b":")
-    value = value.removesuffix(b"\n").removesuffix(b"\r")
-    if not _TOKEN.match(name) or value.translate(None, _PLAIN) or len(name) == len(line):
-        raise _UntidyField
-    return name.decode("ascii").lower(), value.strip(b" \t").decode("latin-1")
-
-
 def _read_untidy(line: bytes, notes: list[Note]) -> Field | None:
     """A field of a head in which some line is untidy, None for a line that is no field; untidy lines go to the notes."""
     name, colon, value = line.removesuffix(b"\n").removesuffix(b"\r").partition(b":")
@@ -208,7 +200,11 @@ class _Known(dict[bytes, Field]):
     """Fields by their line. A hit costs no Python call; when full, everything is forgotten, which is soon made good."""
 
     def __missing__(self, line: bytes) -> Field:
-        field = _read_field(line)
+        name, _, value = line.partition(b":")
+        value = value.removesuffix(b"\n").removesuffix(b"\r")
+        if not _TOKEN.match(name) or value.translate(None, _PLAIN) or len(name) == len(line):
+            raise _UntidyField
+        field = name.decode("ascii").lower(), value.strip(b" \t").decode("latin-1")
         if len(line) <= _REMEMBERED:
             if len(self) >= _MOST_REMEMBERED:
                 self.clear()

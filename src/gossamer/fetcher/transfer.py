@@ -66,7 +66,7 @@ class Cut(msgspec.Struct, frozen=True):
     """The rule that refused the body by its head."""
 
 
-_DROPPED = Cut(Outcome.PROTOCOL_FAILED, "the server closed a connection that was used again, without an answer")
+DROPPED = Cut(Outcome.PROTOCOL_FAILED, "the server closed a connection that was used again, without an answer")
 
 #: Says why a body is not wanted, by its head; None where it is.
 Wanted = Callable[[Head], Cut | None]
@@ -134,10 +134,14 @@ class Transfer(Receiving[HttpSheet]):
         self._names_target = False
         self._is_single = False
         self._session_pool: pycurl.CurlShare | None = None
+        self._stopped: float | None = None
+        self._sent: Requested | None = None
         self.clear()
 
-    def clear(self) -> None:
-        """Forget the request: nothing of it may reach the next one, or keep a body in memory."""
+    def clear(self) -> bool:
+        """Forget the request: nothing of it may reach the next one, or keep a body in memory. False where the handle is to be
+        closed: it has carried another request than a plain GET, or a piece of its body waits."""
+        can_go_on = self._sent is None and self._stopped is None
         self.began = 0.0
         self.mark = self.verdict = None
         self.head: Head | None = None
@@ -149,12 +153,13 @@ class Transfer(Receiving[HttpSheet]):
         self._quick = 0
         self._credit = 0
         self._held = 0.0
-        self._stopped: float | None = None
+        self._stopped = None
         self._fd = -1
         self.is_asked = False
         """The request was about to go out: from then on a server may have received it."""
         self._wanted: Wanted | None = None
-        self._sent: Requested | None = None
+        self._sent = None
+        return can_go_on
 
     def carry(self, request: Requested) -> None:
         """Send this instead of a plain GET. The handle is used up by it: what libcurl was told of it cannot all be taken back."""
@@ -165,11 +170,6 @@ class Transfer(Receiving[HttpSheet]):
         if has_body(request):
             self.curl.setopt(pycurl.POSTFIELDS, request.body)
         self.curl.setopt(pycurl.CUSTOMREQUEST, request.method)
-
-    @property
-    def is_used_up(self) -> bool:
-        """It is to be closed: it has carried another request than a plain GET, or a piece of its body waits."""
-        return self._sent is not None or self._stopped is not None
 
     def begin(
         self,
@@ -355,12 +355,7 @@ class Transfer(Receiving[HttpSheet]):
 
     def _refuse_repetition(self) -> None:
         if self.verdict is None:
-            self.verdict = _DROPPED
-
-    @property
-    def is_dropped(self) -> bool:
-        """The server closed a connection that was used again, without an answer."""
-        return self.verdict is _DROPPED
+            self.verdict = DROPPED
 
     def judge_head(self) -> bool:
         """Read the head once it is complete. False while it is not, or cannot be believed: then there is a verdict."""

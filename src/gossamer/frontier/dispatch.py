@@ -89,11 +89,12 @@ def decide(frontier: "Frontier", host: FrontierHost, first: Task, now: float) ->
     if task.request is not None and task.request.was_begun:
         why = "it may have been sent before the crawl was killed"
         return TaskDecision(DispatchStep.REFUSED, task, outcome=Outcome.INTERRUPTED, why=why)
-    if not frontier.lookups.is_known(host, task):
+    port = endpoint_of(task.url)[1]
+    if not (host.absent or port in host.ports or frontier.lookups.is_known(host, task)):
         return TaskDecision(DispatchStep.UNKNOWN, task)
     if host.absent:
         return TaskDecision(DispatchStep.REFUSED, task, outcome=Outcome.DNS_FAILED, why=host.absent)
-    if why := host.ports[endpoint_of(task.url)[1]]:
+    if why := host.ports[port]:
         return TaskDecision(DispatchStep.REFUSED, task, outcome=Outcome.ADDRESS_REFUSED, why=why)
     if why := verdicts_on(frontier.gates.get("fetch", ()), "fetch", (task,))[0]:
         return TaskDecision(DispatchStep.REFUSED, task, why=why)

@@ -138,9 +138,9 @@ def with_queries(found: Sequence[Found], base: str, charset: str) -> Sequence[Fo
     Args:
         found: in document order.
         base: what relative links are resolved against: a canonical URL.
-        charset: the document's encoding; empty for what is no HTML.
+        charset: the document's encoding, which is not UTF-8.
     """
-    if charset in ("", "utf-8") or all(one.href.isascii() for one in found):
+    if all(one.href.isascii() for one in found):
         return found
     return [
         one
@@ -177,7 +177,10 @@ def resolve_links(
     Rules: `not_a_url`, `too_long`, `bad_host`, `scheme:...` (no host to ask and no module that needs none: `mailto`,
     `javascript`, ...; a `file` that another host links to), `too_many_links`.
     """
-    directory = _directory(base)
+    # The part of the base that relative paths go on from; a base without a path (`data:`) has none.
+    directory, query = "", base.find("?")
+    if base.startswith("//", base.find(":") + 1):
+        directory = base[: base.rfind("/", 0, query if query >= 0 else len(base)) + 1]
     table = cache.table(directory) if directory else {}
     before = len(table)
     # A redirect to its own page leads nowhere. Any other link to it is one, and a page of fragments has it a hundred times.
@@ -266,14 +269,6 @@ def _insisted(redirect: Found, base: str, page_url: str) -> list[Link]:
     """The target of a redirect that leads to another spelling of its own page, which is then no spelling to fold."""
     url = _join(redirect.href, base, as_it_is)
     return [Link(url, redirect.relation, request=redirect.request)] if url != page_url and url[0] != _REFUSED else []
-
-
-def _directory(base: str) -> str:
-    """The part of a base that relative paths go on from; empty for a base without a path (`data:`), which has none."""
-    if not base.startswith("//", base.find(":") + 1):
-        return ""
-    query = base.find("?")
-    return base[: base.rfind("/", 0, query if query >= 0 else len(base)) + 1]
 
 
 def _met(
@@ -397,7 +392,7 @@ class LinkResolver(Filter[LinksSheet]):
             return (msgspec.structs.replace(visit, found=(), rejected={rule: 1}),)
         # A sitemap is a list of links and nothing else: its own limit is that of its standard.
         limit = MAX_LISTED if visit.found[0].relation.startswith("sitemap") else self.sheet.max_links
-        found = with_queries(visit.found, base, visit.charset)
+        found = visit.found if visit.charset in ("", "utf-8") else with_queries(visit.found, base, visit.charset)
         links, rejected = resolve_links(found, base, visit.url, self._cache, limit, self._normalise, self._hostless)
         if links and links[0].relation in REDIRECTS and not _may_redirect(visit.url, links[0].url):
             rejected, links = {scheme_rule(links[0].url): 1}, ()

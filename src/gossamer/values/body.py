@@ -165,7 +165,7 @@ def reader(body: Body) -> BinaryIO:
 def sha1_base32(body: Body) -> str:
     """SHA-1 as WARC and CDX tools write it: base32, without a label (WARC/1.1, section 5.8)."""
     if type(body) is not StoredBody:
-        return _base32(hashlib.sha1(body, usedforsecurity=False).digest())
+        return base64.b32encode(hashlib.sha1(body, usedforsecurity=False).digest()).decode()
     return body.sha1 or _base32(_hashed("sha1", body))
 
 

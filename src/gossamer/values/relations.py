@@ -116,7 +116,7 @@ def belongs(relation: str, source_relation: str) -> bool:
 def task_of(source: Task, url: str, relation: str, request: Requested | None = None) -> Task:
     """The task for a link that was found on `source` by this relation; `url` is canonical."""
     hops = source.hops + 1 if relation in REDIRECTS else 0
-    depth = child_depth(source.depth, relation)
+    depth = source.depth if keeps_depth(relation) else source.depth + 1
     return Task(url, host_of(url), depth, source.url, relation, hops=hops, request=request)
 
 

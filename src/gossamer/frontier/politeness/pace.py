@@ -233,8 +233,9 @@ def after(
     elif is_error and not is_own and pace.least > 0.0 and pace.latency > OVERLOADED * pace.least:
         control = after_refusal(control, _usual(pace, rules), now, rules.factor * pace.latency)
     errors = ((pace.errors << 1) | (is_error and not is_own)) & ((1 << WINDOW) - 1)
+    latency, least = _latencies(pace, answer.elapsed, is_clean=is_clean, may_rise=control is None)
     return Pace(
-        latency=_smoothed(pace.latency, answer.elapsed, may_fall=is_clean),
+        latency=latency,
         crawl_delay=pace.crawl_delay,
         until=pace.until if pace.until > now else 0.0,
         errors=errors,
@@ -242,7 +243,7 @@ def after(
         refusals=0 if is_clean and now >= pace.until else pace.refusals,
         broken=0 if is_clean else pace.broken,
         clean=pace.clean if attempt > 1 else min(pace.clean + 1, WINDOW) if is_clean else 0,
-        least=_least(pace.least, answer.elapsed, may_rise=control is None) if is_clean else pace.least,
+        least=least,
         period=period,
         seen=now,
         own=0 if is_clean and attempt == 2 else pace.own,
@@ -300,24 +301,20 @@ def _period(pace: Pace, now: float) -> float:
     return pace.period + PERIOD * (min(sample, PERIOD_OUTLIER * pace.period) - pace.period)
 
 
-def _least(least: float, sample: float, *, may_rise: bool) -> float:
-    """A host that is asked as much as it bears is slower than it could be, so what it is capable of does not rise meanwhile."""
+def _latencies(pace: Pace, sample: float, *, is_clean: bool, may_rise: bool) -> tuple[float, float]:
+    """The smoothed latency, and the least that a host is capable of. An error that comes quickly is no proof of a quick server, so
+    only clean replies may lower the latency. A host that is asked as much as it bears is slower than it could be, so what it is
+    capable of does not rise meanwhile."""
+    latency, least = pace.latency, pace.least
     if not (0.0 <= sample < math.inf):
-        return least
-    if not least:
-        return sample
-    if sample > least and not may_rise:
-        return least
-    return least + (LEAST_RISE if sample > least else LEAST_FALL) * (sample - least)
-
-
-def _smoothed(latency: float, sample: float, *, may_fall: bool) -> float:
-    """An error that comes quickly is no proof of a quick server, so only clean replies may lower the latency."""
-    if not (0.0 <= sample < math.inf):
-        return latency
+        return latency, least
+    if is_clean and not least:
+        least = sample
+    elif is_clean and (may_rise or sample <= least):
+        least += (LEAST_RISE if sample > least else LEAST_FALL) * (sample - least)
     if not latency or sample > latency:
-        return latency + (RISE if latency else 1.0) * (sample - latency)
-    return latency + FALL * (sample - latency) if may_fall else latency
+        return latency + (RISE if latency else 1.0) * (sample - latency), least
+    return latency + FALL * (sample - latency) if is_clean else latency, least
 
 
 def _strain(strain: int, errors: int) -> int:

@@ -83,7 +83,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
         super().__init__(sheet)
         draw = random.Random(seed).random
         self._draw = draw
-        self.schedule = Schedule(rules_of(self.sheet), draw, is_blocked=self.rule_against, ask_rules=self._ask_rules)
+        self.schedule = Schedule(rules_of(self.sheet), draw, is_blocked=self._is_blocked)
         self.hosts = self.schedule.hosts
         self._shared = {"": self.schedule.addresses, DOMAIN_MARK: self.schedule.domains}
         if self.sheet.address_turns:
@@ -116,8 +116,10 @@ class HostPoliteness(Provider[PolitenessSheet]):
     def next(self, now: float) -> str | float:
         return self.schedule.pop(now)
 
-    def _ask_rules(self, host: str, now: float) -> None:
-        """Let each rule say whether a host whose turn it is rests; the longest rest counts."""
+    def _is_blocked(self, host: str, now: float) -> bool:
+        """Whether a host whose turn it is must not be asked any more; where not, rules say whether it rests, the longest counts."""
+        if (self._blocklist.entries or self._closed.entries) and self.rule_against(host):
+            return True
         for rule in self.rules.get("hosts", ()):
             seconds = min(rule.rest(host, self.clock.now()), DAY)
             place = self.hosts.get(host)
@@ -125,6 +127,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
                 place = self.schedule.asked(host)
                 place.rest = (now + seconds, rule.word)
                 place.settle()
+        return False
 
     def begin(self, task: Task, address: str, now: float) -> bool:
         host, domain = task.host, registered_domain(task.host)
@@ -133,7 +136,8 @@ class HostPoliteness(Provider[PolitenessSheet]):
         for place in (entry, shared, there):
             if place is not None and (place.live >= place.limit or place.next > now):
                 raise ValueError(f"{host} may not be asked yet")
-        if crawl.ready_at(now) > now:
+        is_free = not crawl.is_capped and crawl.network.down_since is None and crawl.quiet_until <= now
+        if not is_free and crawl.ready_at(now) > now:
             raise ValueError(f"the crawl as a whole may not ask {host} yet")
         if entry is None:
             entry = schedule.asked(host)
@@ -149,7 +153,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
             on_loopback = is_loopback(address) if there is None else there.on_loopback
             schedule.addresses.enter(address, there, now, on_loopback=on_loopback, least=entry.most)
         schedule.domains.enter(domain, shared, now, on_loopback=on_loopback, least=entry.most)
-        flight = _Flight(host, domain, address, task.attempt, crawl.begin(host, now))
+        flight = _Flight(host, domain, address, task.attempt, 0.0 if is_free else crawl.begin(host, now))
         self._flights.setdefault(task.identity, deque()).append(flight)
         return entry.live < entry.limit
 

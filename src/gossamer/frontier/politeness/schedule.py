@@ -136,16 +136,15 @@ class Schedule:
         rules: LayerRules,
         draw: Callable[[], float],
         *,
-        is_blocked: Callable[[str], object] = lambda host: False,
-        ask_rules: Callable[[str, float], object] = lambda host, now: None,
+        is_blocked: Callable[[str, float], object] = lambda host, now: False,
     ) -> None:
         """An empty schedule.
 
         Args:
             rules: the settings of all layers.
             draw: numbers in [0, 1), seeded: which level is next.
-            is_blocked: true of hosts that must not be asked any more; they leave when their turn comes.
-            ask_rules: called when a host's turn comes, so that rules beside the layers can have it rest.
+            is_blocked: asked when a host's turn comes, so that rules beside the layers can have it rest; true of hosts that must
+                not be asked any more, which leave.
         """
         self.rules = rules
         self.crawl = WholeCrawl(rules)
@@ -158,7 +157,6 @@ class Schedule:
         self.blocked: list[str] = []
         """Hosts that left because they are blocked; their reader clears the list."""
         self._is_blocked = is_blocked
-        self._ask_rules = ask_rules
         self._ready: FrontQueues[str] = FrontQueues(draw)
         self._turns: dict[str, _Turn] = {}
         self.parked: dict[Place, _Parking] = {}
@@ -308,13 +306,12 @@ class Schedule:
     def _may_begin(self, host: str, turn: _Turn, now: float) -> bool:
         """Look at a host that was drawn: it leaves the schedule to begin or because it is blocked, or waits on."""
         via, turn.via = turn.via, None
-        if self._is_blocked(host):
+        if self._is_blocked(host, now):
             del self._turns[host]
             self.blocked.append(host)
             if via is not None:
                 self._arm(via)
             return False
-        self._ask_rules(host, now)
         until, where = self.blocker(host, turn.domain, turn.address)
         if until <= now:
             del self._turns[host]

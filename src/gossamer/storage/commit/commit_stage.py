@@ -151,11 +151,19 @@ class Commit(Filter[CommitSheet]):
         decided = [ended.visit for ended in group]
 
         async def write() -> tuple[list[Record], list[_Ends]]:
+            """Write the group, and say where the files of each keeper end now. Where archive, a keeper or the ledger fails, those
+            that were written to take it back: what the others wrote last belongs to a group that is kept."""
             for ended, visit in zip(group, decided, strict=True):
                 ended.visit = visit  # a try that failed has decided more of it
                 if type(visit.response.body) is StoredBody:
                     await self.archive.lay(visit)
-            written = self._kept(group)
+            stores: list[Archive | Keeper] = []
+            try:
+                written = self._written(group, stores)
+            except Exception:
+                for store in stores:
+                    store.take_back()
+                raise
             await self.ledger.settle()
             return written
 
@@ -228,20 +236,6 @@ class Commit(Filter[CommitSheet]):
         if ruling.what is Disposition.GONE:
             visit = given_up(visit)
         return self._judged(visit, ruling)
-
-    def _kept(self, group: Sequence[Ended]) -> tuple[list[Record], list[_Ends]]:
-        """Write a group: archive, keepers, ledger. Where any of them fails, the others take back what they wrote.
-
-        Returns its records, and where the files of each keeper end now. Taken back is only from those that were written to:
-        what the others wrote last belongs to a group that is kept.
-        """
-        written: list[Archive | Keeper] = []
-        try:
-            return self._written(group, written)
-        except Exception:
-            for store in written:
-                store.take_back()
-            raise
 
     def _written(self, group: Sequence[Ended], written: list[Archive | Keeper]) -> tuple[list[Record], list[_Ends]]:
         keepers = self.keepers.get("visits", ())

@@ -51,7 +51,7 @@ def test_a_list_survives_as_plain_lines() -> None:
 
 def test_a_blocked_host_is_not_popped_again() -> None:
     closed = Blocklist()
-    schedule = Schedule(LayerRules(), random.Random(1).random, is_blocked=closed.rule)
+    schedule = Schedule(LayerRules(), random.Random(1).random, is_blocked=lambda host, now: closed.rule(host))
     for host in ("www.example.org", "a.test"):
         schedule.put(host, host, "")
     closed.block("example.org")

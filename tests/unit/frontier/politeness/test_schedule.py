@@ -154,7 +154,7 @@ def test_a_host_with_a_live_request_comes_back_when_that_has_ended() -> None:
 
 def test_a_blocked_host_leaves_at_once() -> None:
     blocked: set[str] = set()
-    schedule = Schedule(LayerRules(), random.Random(1).random, is_blocked=blocked.__contains__)
+    schedule = Schedule(LayerRules(), random.Random(1).random, is_blocked=lambda host, now: host in blocked)
     for host in ("a.test", "b.test"):
         schedule.put(host, host, "")
     blocked.add("a.test")
