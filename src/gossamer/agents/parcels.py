@@ -24,6 +24,7 @@ from gossamer.agents.ring import held_domains, let_go
 from gossamer.agents.wiring import STORE_USE, ledger_settings
 from gossamer.crawls.control.resting import checkpoint_those
 from gossamer.engine.errors import refusing
+from gossamer.engine.files import pieces_of
 from gossamer.engine.sheet import build
 from gossamer.engine.wiring import Wiring
 from gossamer.engine.worker import Caller, PeerGone, Use
@@ -289,9 +290,6 @@ def steps(
 # :mod:`membership` divides a crawl before other agents join it. It is a divided one from the instant in which its members are
 # written; what is made before that is in no other process' way.
 
-#: Bytes of the log that are copied at once.
-_CHUNK = 1 << 20
-
 _OWN = log_path(agent_name(0))
 
 
@@ -317,12 +315,9 @@ def forget_shared_log(ledger: RocksLedger) -> None:
 def _copy(source: Path, target: Path, end: int) -> None:
     """Copy the first bytes of a file: whole, or not at all."""
     fresh = target.with_name(f"{target.name}.new")
-    left = end
     with source.open("rb") as old, fresh.open("wb") as new:
-        while left and (data := old.read(min(left, _CHUNK))):
-            new.write(data)
-            left -= len(data)
-    if left:
+        new.writelines(pieces_of(old, end))
+    if fresh.stat().st_size < end:
         fresh.unlink()
         raise CrawlDirectoryError(
             f"{source} is shorter than what was committed of it; resume the crawl with one agent and --accept-loss first"

@@ -15,7 +15,7 @@ import msgspec
 
 from gossamer.analysis.rewriting import CrawlRewriting, rewrite
 from gossamer.analysis.verifying import RecordPlaces
-from gossamer.engine.files import AppendFile, Point, crash_at
+from gossamer.engine.files import AppendFile, Point, crash_at, pieces_of
 from gossamer.query.table_rewrites import SCANNED, choose, move_rows
 from gossamer.storage.archive.reading import CAPTURES, Span, opened, scan
 from gossamer.storage.archive.warc import WARC_DIRECTORY
@@ -26,9 +26,6 @@ from gossamer.values.visit import Location
 
 #: A new file is begun behind the old one by which the last grew this large: as archive files of a crawl are.
 ROTATE_BYTES = 1 << 30
-
-#: Bytes that are copied at once.
-_PIECE = 1 << 20
 
 #: Fields of a capture, in the order of the last names of :data:`SCANNED`.
 _FIELDS = (
@@ -218,10 +215,8 @@ class _Copies:
         assert self._source is not None
         assert self._file is not None
         self._source.seek(start)
-        left = end - start
-        while left and (piece := self._source.read(min(left, _PIECE))):
+        for piece in pieces_of(self._source, end - start):
             self._file.append(piece)
-            left -= len(piece)
 
     def _close(self) -> None:
         if self._file is not None:

@@ -132,6 +132,17 @@ class LastWrites:
         self._before.clear()
 
 
+#: Bytes of a file that are copied at once.
+PIECE = 1 << 20
+
+
+def pieces_of(file: BinaryIO, length: int) -> Iterator[bytes]:
+    """So many bytes of a file from where it stands, in pieces; fewer where it ends before."""
+    while length > 0 and (piece := file.read(min(length, PIECE))):
+        length -= len(piece)
+        yield piece
+
+
 # -- files that are replaced as a whole
 
 

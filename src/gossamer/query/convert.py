@@ -128,7 +128,7 @@ def _convert_one(directory: Path, segment: Segment, tables: Mapping[str, TableSp
         return
     target = parquet_of(directory, segment)
     sql = lasting(table.name, select_from_log(table, [writer.link(segment.path)]))
-    fresh = writer.prepare(sql, target)
+    fresh, _ = writer.prepare(sql, target)
     write_notes(directory, with_tables(notes_of(directory), {f"{segment.table}/{target.name}": noted(fresh)}))
     fresh.replace(target)
 

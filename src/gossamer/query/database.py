@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.engine.files import name_beside, replace_file, scratch
+from gossamer.engine.files import AppendFile, name_beside, scratch
 from gossamer.engine.sheet import nearest
 from gossamer.query.convert import parquet_of
 from gossamer.query.engine import (
@@ -47,7 +47,7 @@ from gossamer.query.schema import (
     with_copies,
     with_shells,
 )
-from gossamer.storage.members import crawl_id
+from gossamer.storage.members import crawl_id, write_kept
 from gossamer.storage.tables.manifest import Damage, damaged_logs, damaged_tables, is_parquet, known_notes
 from gossamer.storage.tables.places import TABLES, reading, segments, table_files, table_names
 from gossamer.storage.tables.row_tables import COPIES
@@ -150,7 +150,9 @@ class Database:
                 copy = self.folder / f"{name}-{number}.jsonl"
                 with contextlib.suppress(FileNotFoundError):
                     shutil.copyfile(path, copy, follow_symlinks=False)
-                    _cut_to_whole_lines(copy)
+                    log = AppendFile(copy, fresh=False)
+                    log.cut_back(log.end_of_lines())  # one that was caught in the middle of a write ends in a torn line
+                    log.close()
                     copies.append(copy)
             sql = select_table(tables.get(name), self._linked(name, current), copies)
             made[f"{name}{EVERY}" if f"{name}{EVERY}" in of_visits else name] = lasting(name, sql)
@@ -348,21 +350,6 @@ def _names_in(question: str, tables: Sequence[str]) -> list[str]:
     return [name for name in tables if re.search(rf"\b{name}\b", question, re.IGNORECASE)]
 
 
-def _cut_to_whole_lines(path: Path) -> None:
-    """A log that was caught in the middle of a write ends in a torn line."""
-    with path.open("r+b") as file:
-        end = file.seek(0, 2)
-        while end:
-            start = max(0, end - (1 << 16))
-            file.seek(start)
-            found = file.read(end - start).rfind(b"\n")
-            if found >= 0:
-                file.truncate(start + found + 1)
-                return
-            end = start
-        file.truncate(0)
-
-
 # Which visits another visit of the same URL came after. Of a crawl whose URLs were all visited once, the tables are the views;
 # a note in its directory says so of the Parquet files that there are, since finding it out reads every URL (0.4 s for a million
 # pages).
@@ -402,10 +389,8 @@ def note_once(directory: Path, files: Sequence[Path]) -> None:
     """Keep that for later questions where it is worth it; a directory that cannot be written is asked anew each time."""
     if sum(path.stat().st_size for path in files) < WORTH_A_NOTE:
         return
-    path = directory / NOTE
     with contextlib.suppress(OSError):
-        path.parent.mkdir(exist_ok=True)
-        replace_file(path, msgspec.json.encode({"files": _digest(files)}))
+        write_kept(directory / NOTE, {"files": _digest(files)})
 
 
 def _digest(files: Sequence[Path]) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
+from typing import Self
 
 import _duckdb
 import msgspec
@@ -73,7 +74,7 @@ class ParquetWriter:
         self._stack = ExitStack()
         self._links = 0
 
-    def __enter__(self) -> "ParquetWriter":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -85,12 +86,12 @@ class ParquetWriter:
         return Path(self._stack.enter_context(scratch()))
 
     @cached_property
-    def _connection(self) -> Connection:
+    def connection(self) -> Connection:
         return connect(str(self._folder))
 
     def rest(self) -> None:
         """Give back the memory that DuckDB has come to hold. Views are gone; the next table opens DuckDB anew."""
-        connection = self.__dict__.pop("_connection", None)
+        connection = self.__dict__.pop("connection", None)
         if connection is not None:
             connection.close()
 
@@ -100,18 +101,20 @@ class ParquetWriter:
 
     def view(self, name: str, sql: str) -> None:
         """Give an answer a name for what is written later."""
-        self._connection.execute(f'CREATE VIEW "{name}" AS {sql}')
+        self.connection.execute(f'CREATE VIEW "{name}" AS {sql}')
 
     def write(self, sql: str, target: Path) -> None:
         """The answer as the file `target`."""
-        self.prepare(sql, target).replace(target)
+        self.prepare(sql, target)[0].replace(target)
 
-    def prepare(self, sql: str, target: Path) -> Path:
-        """The answer beside the file `target`, under the name that is returned: the caller puts it into its place."""
+    def prepare(self, sql: str, target: Path) -> tuple[Path, int]:
+        """The answer beside the file `target`, under the name that is returned, and the number of its rows: the caller puts it into
+        its place."""
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = target.with_name(f"{target.name}.new")
-        self._connection.execute(f"COPY ({sql}) TO '{self.link(target.parent) / fresh.name}' ({PARQUET})")
-        return fresh
+        shown = self.link(target.parent) / fresh.name
+        [[rows]] = self.connection.execute(f"COPY ({sql}) TO '{shown}' ({PARQUET})").fetchall()
+        return fresh, int(rows)
 
 
 #: Outcomes of the target of a broken link: a dead link is an answer of the server, everything else a failure.

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.engine.files import scratch
+from gossamer.engine.files import pieces_of, scratch
 from gossamer.query.engine import Connection, connect, select_table
 from gossamer.query.schema import select_from_log, tables_of
 from gossamer.storage.tables.contract import (
@@ -311,21 +311,14 @@ class _PartReader:
             rows += more
             characters += length
             if len(rows) >= self._rows_at_once or characters >= _MOST_CHARACTERS:
-                whole = self._whole(rows)
+                whole, visit = len(rows), self._visit
+                if visit is not None and (last := rows[-1][visit]) is not None:  # of the last visit, more may follow
+                    while whole and rows[whole - 1][visit] == last:
+                        whole -= 1
                 if whole:
                     self._held = rows[whole:]
                     return rows[:whole]
         return rows
-
-    def _whole(self, rows: list[Row]) -> int:
-        """How many rows there are before those of the last visit, of which more may follow."""
-        if self._visit is None:
-            return len(rows)
-        last = rows[-1][self._visit]
-        whole = len(rows)
-        while whole and last is not None and rows[whole - 1][self._visit] == last:
-            whole -= 1
-        return whole
 
 
 def _skipped(some: Iterator[tuple[list[Row], int]], skip: int) -> Iterator[tuple[list[Row], int]]:
@@ -369,8 +362,5 @@ def _copied(source: Path, target: Path, start: int, end: int | None) -> int:
         if end is None:
             shutil.copyfileobj(rows, copy)
             return rows.tell()
-        left = end - start
-        while left > 0 and (piece := rows.read(min(left, 1 << 20))):
-            copy.write(piece)
-            left -= len(piece)
-        return end - left
+        copy.writelines(pieces_of(rows, end - start))
+        return rows.tell()

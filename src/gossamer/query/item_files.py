@@ -314,10 +314,16 @@ class ItemFile:
     def take(self, batch: FeedBatch) -> None:
         found = items_of(batch.columns, batch.rows, self._note.layout)
         items, keys = self._without_doubles(found)
-        fields = self._note.fields
+        fields, layout = self._note.fields, self._note.layout
         if fields is None and items:
             fields = fields_in(items)
-        data = self._text(items, fields or ()).encode("utf-8", "replace")
+        if not self._grows:
+            text = "".join(msgspec.json.encode(item).decode() + "\n" for item in items)
+        elif self._file.suffix == ".csv":
+            text = csv_text(items, layout, fields or (), heading=bool(items) and not self._note.end)
+        else:
+            text = "".join(json_line(as_object(item, layout)) for item in items)
+        data = text.encode("utf-8", "replace")
         end = self._note.end + len(data)
         with self._rows.open("r+b" if self._note.end else "w+b") as file:
             # A failed write leaves broken rows: the note says where to go on. A file that was deleted is made again next time.
@@ -347,14 +353,6 @@ class ItemFile:
                 taken.add(key)
                 new.append(key)
         return left, new
-
-    def _text(self, items: list[ItemValues], fields: tuple[str, ...]) -> str:
-        layout = self._note.layout
-        if not self._grows:
-            return "".join(msgspec.json.encode(item).decode() + "\n" for item in items)
-        if self._file.suffix == ".csv":
-            return csv_text(items, layout, fields, heading=bool(items) and not self._note.end)
-        return "".join(json_line(as_object(item, layout)) for item in items)
 
     def finish(self) -> list[str]:
         told = []

@@ -71,7 +71,7 @@ def _write_parquet(target: Path, items: Items, layout: item_files.ItemLayout) ->
                 row = item_files.cells(item, layout, fields)
                 file.write(msgspec.json.encode({f"c{at}": value for at, value in enumerate(row)}) + b"\n")
         read = ", ".join(f"'c{at}': '{kind}'" for at, kind in enumerate(types))
-        chosen = ", ".join(f"c{at} AS {_quoted(name)}" for at, name in enumerate(_distinct(names)))
+        chosen = ", ".join(f"c{at} AS {name}" for at, name in enumerate(_distinct(names)))
         connection.execute(
             f"COPY (SELECT {chosen} FROM read_json('{rows}', format = 'newline_delimited', columns = {{{read}}}, "
             f"maximum_object_size = {LARGEST_LINE})) TO '{made}' ({PARQUET})"
@@ -93,18 +93,14 @@ def _types(items: Items, layout: item_files.ItemLayout, fields: Sequence[str], c
 
 
 def _distinct(names: Sequence[str]) -> Iterator[str]:
-    """The names of columns, told apart without regard to case, as SQL does."""
+    """The names of columns as SQL has them, told apart without regard to case, as SQL does."""
     taken: set[str] = set()
     for name in names:
         numbered = (f"{name}_{number}" for number in itertools.count(2))
         free = next(one for one in itertools.chain((name,), numbered) if one.lower() not in taken)
         taken.add(free.lower())
-        yield free
-
-
-def _quoted(name: str) -> str:
-    shown = "".join(one if one.isprintable() else "_" for one in name)
-    return '"' + shown.replace('"', '""') + '"'
+        shown = "".join(one if one.isprintable() else "_" for one in free)
+        yield '"' + shown.replace('"', '""') + '"'
 
 
 # -- spreadsheets

@@ -198,7 +198,12 @@ a { color: #8ab4f8 } }
 def page_of(reports: "Sequence[MadeReport]", crawl: str, when: str) -> str:
     """The file; `when` is the time at which the reports were asked for, for people."""
     title = f"{', '.join(report.name for report in reports)}: {shown(crawl)}"
-    body = "".join(part for report in reports for part in _report(report))
+    body = ""
+    for report in reports:
+        body += f'<section id="{escape(report.name)}"><h2>{escape(report.name)}</h2><p>{escape(report.doc)}</p>\n'
+        for section in report.sections:
+            body += f"<h3>{escape(section.title)}</h3>\n{svg_of(section)}{_table(section)}"
+        body += "</section>\n"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
@@ -206,13 +211,6 @@ def page_of(reports: "Sequence[MadeReport]", crawl: str, when: str) -> str:
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n"
         f"<body><h1>{escape(shown(crawl))}</h1><p>{escape(when)}</p>\n{body}</body></html>\n"
     )
-
-
-def _report(report: "MadeReport") -> Iterable[str]:
-    yield f'<section id="{escape(report.name)}"><h2>{escape(report.name)}</h2><p>{escape(report.doc)}</p>\n'
-    for section in report.sections:
-        yield f"<h3>{escape(section.title)}</h3>\n{svg_of(section)}{_table(section)}"
-    yield "</section>\n"
 
 
 def _table(section: "MadeSection") -> str:

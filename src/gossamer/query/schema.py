@@ -155,9 +155,7 @@ def tells(outcome: str, change: str | None) -> bool:
 
 
 #: The same as SQL.
-TELLS = "outcome IN ({}) AND change IS DISTINCT FROM '{}'".format(
-    ", ".join(f"'{one}'" for one in sorted(TELLING)), PageChange.MISSING
-)
+TELLS = f"outcome IN ({words(TELLING)}) AND change IS DISTINCT FROM '{PageChange.MISSING}'"
 
 
 def superseded(telling: bool) -> str:

@@ -8,14 +8,12 @@ Promises: a run that dies before the switch leaves the tables as they were, and 
 do. Followers of a table begin anew.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
-from gossamer.engine.files import scratch
-from gossamer.query.engine import PARQUET, Connection, connect, linked, select_table
+from gossamer.query.engine import ParquetWriter, select_table
 from gossamer.query.schema import HOSTS, TELLS, WHEN, host_of, literal, tables_of, tables_that_ship
 from gossamer.storage.recovery import Noted, noted
 from gossamer.storage.tables.contract import VISIT, TableSpec
@@ -62,47 +60,33 @@ def leftovers(directory: Path) -> list[Path]:
     ]
 
 
-class _NewTables:
-    """New files of tables, which count from the switch on."""
+class _NewTables(ParquetWriter):
+    """Writes new files of tables, which count from the switch on."""
 
-    def __init__(self, directory: Path, run: int, folder: Path, connection: Connection) -> None:
-        self.connection = connection
-        self.folder = folder
-        """For links, whose names SQL can hold."""
+    def __init__(self, directory: Path, run: int) -> None:
+        super().__init__()
         self._directory = directory
         self._run = run
         self._made: dict[str, Noted | None] = {}
         self._gone: list[str] = []
-        (folder / "out").symlink_to(directory.resolve())
 
-    def view(self, name: str, spec: TableSpec, files: Sequence[Path], logs: Sequence[Path] = ()) -> None:
-        links = [linked(self.folder, f"{name}-{number}", file) for number, file in enumerate((*files, *logs))]
-        source = select_table(spec, links[: len(files)], links[len(files) :])
-        self.connection.execute(f'CREATE VIEW "{name}" AS {source}')
+    def table(self, name: str, spec: TableSpec, files: Sequence[Path], logs: Sequence[Path] = ()) -> None:
+        self.view(name, select_table(spec, list(map(self.link, files)), list(map(self.link, logs))))
 
-    def write(self, name: str, question: str, instead: Sequence[Path]) -> int:
+    def replace(self, name: str, question: str, instead: Sequence[Path]) -> int:
         """Write the rows that a question finds instead of some files of a table; returns how many."""
         path = run_file(self._directory, name, self._run)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f"{path.name}.new")
-        shown = self.folder / "out" / fresh.relative_to(self._directory)
-        done = self.connection.execute(f"COPY ({question}) TO '{shown}' ({PARQUET})").fetchone()
+        fresh, rows = self.prepare(question, path)
         self._made[f"{name}/{path.name}"] = noted(fresh)
         fresh.replace(path)
         self._gone += [f"{name}/{file.name}" for file in instead]
-        return int(done[0]) if done else 0
+        return rows
 
     def switch(self) -> None:
         """Let the new files count from now on. Call it while `converting`."""
         if self._made:
             gone = (*manifest(self._directory).gone, *self._gone)
             switch(self._directory, self._made, TableManifest(self._run, gone))
-
-
-@contextmanager
-def _new_tables(directory: Path, run: int) -> Iterator[_NewTables]:
-    with scratch() as folder, connect(folder) as connection:
-        yield _NewTables(directory, run, Path(folder), connection)
 
 
 # -- rows that go or change
@@ -140,25 +124,25 @@ def remove_rows(directory: Path, target: DeletionTarget) -> int:
 def rewrite_tables(
     directory: Path,
     change_of: Callable[[TableSpec], TableChange | None],
-    prepare: Callable[[Connection, Path], None] = lambda connection, folder: None,
+    prepare: Callable[[ParquetWriter], None] = lambda writer: None,
 ) -> int:
     """Replace the files of every table that has rows which go or change, as `change_of` says; returns how many rows are gone.
-    `prepare` makes tables that conditions name; it gets a folder for links, whose names SQL can hold."""
+    `prepare` makes tables that conditions name."""
     specs = tables_of(directory)
     removed = 0
-    with converting(directory, wait=True), _new_tables(directory, manifest(directory).run + 1) as new:
-        prepare(new.connection, new.folder)
+    with converting(directory, wait=True), _NewTables(directory, manifest(directory).run + 1) as new:
+        prepare(new)
         for name in table_names(directory):
             files = table_files(directory, name).current
             change = change_of(specs[name]) if name in specs else None
             if not files or change is None:
                 continue
-            new.view(f"table_{name}", specs[name], files)
+            new.table(f"table_{name}", specs[name], files)
             source = f'"table_{name}" t {change.joined}'
             counts = f"count(*) FILTER ({change.gone}), count(*) FILTER ({change.changed})"
             going, changing = new.connection.execute(f"SELECT {counts} FROM {source}").fetchone() or (0, 0)
             if going or changing:
-                new.write(name, f"SELECT {change.columns} FROM {source} WHERE ({change.gone}) IS NOT TRUE", files)
+                new.replace(name, f"SELECT {change.columns} FROM {source} WHERE ({change.gone}) IS NOT TRUE", files)
                 removed += int(going)
         new.switch()
     return removed
@@ -197,14 +181,14 @@ def replace(directory: Path, workspace: Path, before: Basis, *, items_only: bool
     is laid out as a crawl directory. With `items_only`, only rows of the kinds that were found are replaced, and only in tables
     whose rows have a kind."""
     rows: dict[str, int] = {}
-    with _new_tables(directory, before.run) as new:
+    with _NewTables(directory, before.run) as new:
         for name, table in before.tables.items():
-            new.view(f"old_{name}", table, before.files[name])
-            new.view(f"new_{name}", table, [], [one.path for one in segments(workspace) if one.table == name])
+            new.table(f"old_{name}", table, before.files[name])
+            new.table(f"new_{name}", table, [], [one.path for one in segments(workspace) if one.table == name])
         for name, table in before.tables.items():
             if table.kind or not items_only:
                 question = _rows(table, of_kinds=items_only) if table.is_made else _columns(table)
-                rows[name] = new.write(name, question, before.files[name])
+                rows[name] = new.replace(name, question, before.files[name])
         with converting(directory, wait=True):
             new.switch()
     return rows
@@ -331,15 +315,11 @@ def choose(directory: Path, scanned: Path, versions: int, out: Path) -> tuple[in
         out: a folder that takes `visits.jsonl` (those that go), `staying.jsonl` (captures that stay in files that lose some),
             `files.jsonl` (these files) and `lost.jsonl` (digests without a record).
     """
-    with scratch() as folder, connect(folder) as connection:
-        place = Path(folder)
-        (place / "out").symlink_to(out.resolve())
-        connection.execute(f"CREATE TABLE captures AS {_read(linked(place, 'scanned', scanned), SCANNED)}")
-        files = [
-            linked(place, f"pages-{number}", path)
-            for number, path in enumerate(table_files(directory, "pages").current)
-        ]
-        connection.execute(f"CREATE VIEW pages AS {select_table(tables_that_ship()['pages'], files)}")
+    with ParquetWriter() as writer:
+        connection, place = writer.connection, writer.link(out)
+        connection.execute(f"CREATE TABLE captures AS {_read(writer.link(scanned), SCANNED)}")
+        files = list(map(writer.link, table_files(directory, "pages").current))
+        writer.view("pages", select_table(tables_that_ship()["pages"], files))
         connection.execute(_ALL)
         connection.execute(_LAST, [versions, versions])
         for sql in (_REPEATED, _KEPT, _GOING):
@@ -351,7 +331,7 @@ def choose(directory: Path, scanned: Path, versions: int, out: Path) -> tuple[in
             "lost": _LOST,
         }
         for name, sql in answers.items():
-            connection.execute(f"COPY ({sql}) TO '{place / 'out' / name}.jsonl' (FORMAT json)")
+            connection.execute(f"COPY ({sql}) TO '{place / name}.jsonl' (FORMAT json)")
         counts = (f"SELECT count(*) FROM ({_GONE})", "SELECT count(*) FROM going")
         visits, records = (int((connection.execute(sql).fetchone() or (0,))[0]) for sql in counts)
         return visits, records
@@ -361,9 +341,9 @@ def move_rows(directory: Path, moves: Path, visits: Path) -> int:
     """Take rows of the visits that :func:`choose` gave up out of the tables, and let the others name the new places; returns
     how many rows are gone. `moves` has lines of JSON: `file` and `offset` of a record, `new_file` and `new_offset`."""
 
-    def prepare(connection: Connection, folder: Path) -> None:
-        connection.execute(f"CREATE TABLE moves AS {_read(linked(folder, 'moves', moves), _MOVES)}")
-        connection.execute(f"CREATE TABLE gone_visits AS {_read(linked(folder, 'visits', visits), _VISITS)}")
+    def prepare(writer: ParquetWriter) -> None:
+        for name, lines, columns in (("moves", moves, _MOVES), ("gone_visits", visits, _VISITS)):
+            writer.connection.execute(f"CREATE TABLE {name} AS {_read(writer.link(lines), columns)}")
 
     return rewrite_tables(directory, _change_of, prepare)
 

@@ -12,10 +12,10 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from gossamer._version import __version__
-from gossamer.engine.files import name_beside
+from gossamer.engine.files import name_beside, pieces_of
 from gossamer.query.database import Database
 from gossamer.query.printing import json_lines
 from gossamer.storage.archive.cdxj import IndexEntry, instant_of, read_line
@@ -28,8 +28,6 @@ VERSION = "1.1.1"
 
 #: Lines of the index in one compressed block: what a player loads to find one capture (as cdxj-indexer).
 BLOCK_LINES = 3_000
-
-_PIECE = 1 << 20
 
 #: HTML pages that can be shown, seeds first.
 _PAGES = """
@@ -91,7 +89,7 @@ def write_wacz(directory: Path, database: Database, index: Path, target: Path) -
     try:
         for name, end in sorted(ends.items()):
             with opened(directory / WARC_DIRECTORY / name) as file:
-                wacz.add(f"archive/{name}", _up_to(file, end))
+                wacz.add(f"archive/{name}", pieces_of(file, end))
         blocks: list[str] = []
         with index.open("rb") as lines:
             wacz.add("indexes/index.cdx.gz", _blocks(lines, blocks))
@@ -146,12 +144,6 @@ def _entries(index: Path) -> Iterator[IndexEntry]:
     with index.open("rb") as lines:
         for line in lines:
             yield read_line(line).entry
-
-
-def _up_to(file: IO[bytes], end: int) -> Iterator[bytes]:
-    while end > 0 and (piece := file.read(min(_PIECE, end))):
-        end -= len(piece)
-        yield piece
 
 
 def _blocks(lines: Iterable[bytes], directory: list[str]) -> Iterator[bytes]:

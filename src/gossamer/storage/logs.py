@@ -32,8 +32,9 @@ from typing import Any
 import msgspec
 from xxhash import xxh3_64_intdigest
 
-from gossamer.engine.files import AppendFile, replace_file
+from gossamer.engine.files import AppendFile
 from gossamer.engine.unit import SystemClock
+from gossamer.storage.members import write_kept
 from gossamer.storage.tables.contract import RowSource, Table
 from gossamer.values.agents import member
 from gossamer.values.instants import utc_text
@@ -288,9 +289,7 @@ def read_mark(directory: Path) -> MergeMark:
 
 
 def write_mark(directory: Path, mark: MergeMark) -> None:
-    path = directory / MARK
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, msgspec.json.encode(mark))
+    write_kept(directory / MARK, mark)
 
 
 def _whole_lines(directory: Path, file: str, start: int, end: int) -> Iterator[tuple[bytes, str, int, bytes]]:

@@ -13,6 +13,7 @@ file beside them: code that writes there does it within :func:`changing`, and `g
 While a process writes, or after it was killed at it, there are no sums, and nothing is said.
 """
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 from xxhash import xxh3_128
 
-from gossamer.engine.files import replace_file
+from gossamer.engine.files import pieces_of, replace_file
 from gossamer.storage.logs import DELETED, is_summed, is_whole
 from gossamer.storage.members import AGENTS
 from gossamer.values.errors import CrawlDirectoryError
@@ -40,9 +41,6 @@ _NAMED = 10
 
 #: The log of the crawl: its one agent's, or made of those of several.
 _LOG = "logs/crawl.jsonl"
-
-#: Bytes of a tail that are copied at once.
-_CHUNK = 1 << 20
 
 
 #: Says which of some missing files are row logs that became tables.
@@ -218,13 +216,13 @@ def restore(
     return Restored(cut, tuple(removed), tuple(lost))
 
 
-def keep_aside(directory: Path, path: Path, start: int = 0, length: int | None = None) -> None:
+def keep_aside(directory: Path, path: Path, start: int = 0, length: int = QUARANTINE_BYTES) -> None:
     """Copy some bytes of a file into the quarantine, as many as that may hold."""
     aside = directory / QUARANTINE
     aside.mkdir(exist_ok=True)
     with path.open("rb") as source, _free_name(aside, f"{path.name}.{start}").open("xb") as copy:
         source.seek(start)
-        _copy(source, copy, QUARANTINE_BYTES if length is None else length)
+        copy.writelines(pieces_of(source, min(length, QUARANTINE_BYTES)))
     _bound(aside)
 
 
@@ -259,13 +257,6 @@ def take_away(directory: Path, path: Path) -> None:
         _bound(directory / QUARANTINE)
 
 
-def _copy(source: BinaryIO, copy: BinaryIO, length: int) -> None:
-    left = min(length, QUARANTINE_BYTES)
-    while left > 0 and (chunk := source.read(min(_CHUNK, left))):
-        copy.write(chunk)
-        left -= len(chunk)
-
-
 def _set_aside(directory: Path, path: Path, end: int) -> None:
     """Move a file, or copy what stands behind `end` and cut it off. The copy is whole before anything is cut."""
     aside = directory / QUARANTINE
@@ -280,7 +271,7 @@ def _set_aside(directory: Path, path: Path, end: int) -> None:
         return
     with _opened(path.resolve()) as source, target.open("xb") as copy:
         source.seek(end)
-        _copy(source, copy, QUARANTINE_BYTES)
+        copy.writelines(pieces_of(source, QUARANTINE_BYTES))
         source.truncate(end)
 
 
@@ -312,8 +303,6 @@ def _bound(aside: Path) -> None:
 #: The sums of a folder, inside it.
 SUMS = "sums.json"
 
-_PIECE = 1 << 20
-
 
 class Noted(msgspec.Struct, frozen=True, array_like=True):
     """A file as it was made."""
@@ -326,10 +315,8 @@ class Noted(msgspec.Struct, frozen=True, array_like=True):
 
 
 def noted(path: Path) -> Noted:
-    digest = xxh3_128()
     with path.open("rb") as file:
-        while piece := file.read(_PIECE):
-            digest.update(piece)
+        digest = hashlib.file_digest(file, xxh3_128)
     seen = path.stat()
     return Noted(seen.st_size, seen.st_mtime_ns, digest.hexdigest())
 

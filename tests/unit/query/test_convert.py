@@ -110,7 +110,7 @@ class Killed(BaseException):
 CHANGES = ("replace", "unlink")
 
 #: How many of them a conversion of three segments of each table makes.
-STEPS = 54
+STEPS = 57
 
 
 def dying(patched: pytest.MonkeyPatch, step: int) -> list[int]:

@@ -25,6 +25,7 @@ from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 import msgspec
 
+from gossamer.engine.files import replace_file
 from gossamer.storage.logs import printable
 from gossamer.values.outcome import Outcome
 from gossamer.values.patterns import lazy_pattern
@@ -180,9 +181,7 @@ def write_run(rows: Iterable[bytes], path: Path) -> int:
     found = (index_line(decoder.decode(row)) for row in rows if not row.isspace())
     lines = sorted(line for line in found if line is not None)
     path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.write_bytes(b"".join(lines))
-    fresh.replace(path)
+    replace_file(path, b"".join(lines))
     return len(lines)
 
 

@@ -398,9 +398,6 @@ _HEADER = b"\x1f\x8b\x08\x10" + bytes(4) + b"\x04\xff"
 LOST = "lost: {} bytes that could not be read any more"
 DELETED = "deleted: {} bytes on request"
 
-#: Bytes of the comment that are written at once.
-_PIECE = 1 << 20
-
 
 def fill(path: Path, gap: Gap, at: str, why: str = LOST) -> bool:
     """Put a record with the date `at` in the place of a gap; False, and nothing is changed, where it is too short for one. `why`,
@@ -421,8 +418,8 @@ def fill(path: Path, gap: Gap, at: str, why: str = LOST) -> bool:
         file.seek(gap.offset)
         file.write(_HEADER)
         while room:
-            file.write(b" " * min(room, _PIECE))
-            room -= min(room, _PIECE)
+            file.write(b" " * min(room, PIECE))
+            room -= min(room, PIECE)
         file.write(b"\x00" + end)
         file.flush()
         os.fsync(file.fileno())

@@ -244,9 +244,8 @@ class TaskQueueing:
         aside: dict[Family, list[Task]] = {}
         kept = []
         for task, family in zip(tasks, families, strict=True):
-            if (
-                family is None or task.is_marked
-            ):  # a form that is sent is no part of an endless site, whatever its URL is
+            # A form that is sent is no part of an endless site, whatever its URL is.
+            if family is None or task.is_marked:
                 kept.append(task)
             else:
                 aside.setdefault(family, []).append(task)
@@ -338,7 +337,14 @@ class TaskQueueing:
         for task in tasks:
             found = rooms.get(task.host)
             if found is None:
-                found = rooms[task.host] = self._rooms(task.host, domains)
+                most = self._budgets.get(task.host) if self._sheet.max_by_host else None
+                room = _Room(self._staged, "host", task.host, self._sheet.max_per_host if most is None else most)
+                whole = None
+                if self._sheet.max_per_domain is not None:
+                    name = registered_domain(task.host)
+                    if (whole := domains.get(name)) is None:
+                        whole = domains[name] = _Room(self._staged, "domain", name, self._sheet.max_per_domain)
+                found = rooms[task.host] = room, whole
             room, whole = found
             if not room.left:
                 cut = "budget:host"
@@ -358,17 +364,6 @@ class TaskQueueing:
         for whole in domains.values():
             whole.count()
         return kept
-
-    def _rooms(self, host: str, domains: dict[str, "_Room"]) -> tuple["_Room", "_Room | None"]:
-        most = self._budgets.get(host) if self._sheet.max_by_host else None
-        room = _Room(self._staged, "host", host, self._sheet.max_per_host if most is None else most)
-        if self._sheet.max_per_domain is None:
-            return room, None
-        name = registered_domain(host)
-        whole = domains.get(name)
-        if whole is None:
-            whole = domains[name] = _Room(self._staged, "domain", name, self._sheet.max_per_domain)
-        return room, whole
 
 
 class _Room:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.engine.files import Point, crash_at, scratch, take_lock
+from gossamer.engine.files import Point, crash_at, replace_file, scratch, take_lock
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.layout import END_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, Marks, after
 from gossamer.storage.ledger.reader import LedgerSheet, LedgerState
@@ -283,10 +283,7 @@ def share_secret(state: Path, secret: bytes | None = None) -> None:
     if path.exists():
         return
     state.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_name(f"{_SHARED}.new")
-    fresh.touch(mode=0o600)
-    fresh.write_bytes(os.urandom(_SECRET_BYTES) if secret is None else secret)
-    fresh.replace(path)
+    replace_file(path, os.urandom(_SECRET_BYTES) if secret is None else secret, mode=0o600)
 
 
 def secret_of(state: Path) -> bytes:

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.engine.files import replace_file
 from gossamer.storage.archive.contract import INDEX
-from gossamer.storage.members import read_kept
+from gossamer.storage.members import read_kept, write_kept
 from gossamer.storage.recovery import Noted, damage_of, find_losses, noted
 from gossamer.storage.tables import places
 
@@ -104,9 +103,7 @@ def notes_of(directory: Path) -> Notes:
 
 
 def write_notes(directory: Path, notes: Notes) -> None:
-    path = directory / MADE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(path, msgspec.json.encode(notes))
+    write_kept(directory / MADE, notes)
 
 
 def failure_of(directory: Path) -> str:

@@ -126,8 +126,7 @@ class PageRow(
         ),
     ] = ""
     warc_file: Annotated[
-        str,
-        column("File that holds the response or revisit record, inside the crawl directory.", "location?.file"),
+        str, column("File that holds the response or revisit record, inside the crawl directory.", "location?.file")
     ] = ""
     warc_offset: Annotated[int | None, column("Byte of this file at which the record begins.", "location?.offset")] = (
         None
@@ -136,11 +135,7 @@ class PageRow(
         None
     )
     noarchive: Annotated[
-        bool,
-        column(
-            "The page asks that no copy be kept: the record has no body.",
-            lambda t: forbids_copy(t.visit),
-        ),
+        bool, column("The page asks that no copy be kept: the record has no body.", lambda t: forbids_copy(t.visit))
     ] = False
     kept_out: Annotated[
         str,
@@ -178,12 +173,10 @@ class PageRow(
     truncated: Annotated[str, column("Why the body is not whole: `length`, `time`, `disconnect`.", "response.cut")] = ""
     error: Annotated[str, column("The failure, in the words of the library or system.", "response.error")] = ""
     request: Annotated[
-        str,
-        column("The request, where it was no plain GET: method, digest of the body, key.", "task.request?.mark"),
+        str, column("The request, where it was no plain GET: method, digest of the body, key.", "task.request?.mark")
     ] = ""
     label: Annotated[
-        str,
-        column("The label of the request: which handler of a spider it was meant for.", "task.request?.label"),
+        str, column("The label of the request: which handler of a spider it was meant for.", "task.request?.label")
     ] = ""
     data: Annotated[
         object,
@@ -255,8 +248,7 @@ class PageRow(
         ),
     ] = {}
     gained_links: Annotated[
-        int,
-        found("Links that the rendered page has, and the answer of the server has not.", "visit.rendered?.gained"),
+        int, found("Links that the rendered page has, and the answer of the server has not.", "visit.rendered?.gained")
     ] = 0
     answer_of: Annotated[
         str,
