@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from gossamer.documents.markup import CDATA, RAW, SPACE, TAG, VOID, end_of_other, end_of_raw
-from gossamer.values.patterns import lazy_automaton
+from gossamer.values.patterns import LazySpans
 
 # HTML tags that end graphics and formulas, and elements in these that hold HTML again (13.2.6.5, 13.2.4.2).
 _BREAKS_OUT = frozenset(
@@ -41,7 +41,7 @@ MAX_FOLLOWED = 40
 #: graphics alone holds up the crawl no longer than other odd ones do.
 MAX_STEPS = 60_000
 
-_BEGINS_FOREIGN = lazy_automaton(rb"(?i)<(?:svg|math)[%s/>]" % SPACE)
+_BEGINS_FOREIGN = LazySpans(rb"(?i)<(?:svg|math)[%s/>]" % SPACE)
 # Plain graphics, up to their end tag: nothing in them holds HTML with tags, hides a tag, or begins graphics or formulas. Behind
 # that end tag none are open, even if an end tag of something around has ended them before.
 _PLAIN_TAGS = (
@@ -51,7 +51,7 @@ _PLAIN_TAGS = (
 )
 _PLAIN_TEXTS = b"title desc style script"
 _PLAIN_ATTRIBUTES = rb"""(?:[%(s)s]+[a-z][a-z0-9:._-]*=(?:"[^"<>]*"|'[^'<>]*'))*[%(s)s]*/?>""" % {b"s": SPACE}
-_PLAIN = lazy_automaton(
+_PLAIN = LazySpans(
     rb"(?i)<svg%(a)s(?:[^<]|</?(?:%(tags)s)%(a)s|%(texts)s|<!--[^<>-]*(?:-[^<>-]+)*-->)*</svg>"
     % {
         b"a": _PLAIN_ATTRIBUTES,
@@ -120,8 +120,8 @@ class Graphics:
     def _goes_over(self, at: int) -> bool:
         """Outside of them, go on to where the next may begin; true if it does not begin before `at`, or is plain and passed."""
         if self._next < self._at:
-            begins = _BEGINS_FOREIGN.search(self._markup, self._at)
-            self._next = begins.start() if begins else len(self._markup)
+            begins, _ = _BEGINS_FOREIGN.first(self._markup, self._at, len(self._markup))[0]
+            self._next = begins if begins >= 0 else len(self._markup)
         if self._next >= at:
             self._at = at
             return True
@@ -129,10 +129,9 @@ class Graphics:
         before = bisect_right(self._spans, (self._next, len(self._markup))) - 1
         if before >= 0:
             self._at = max(self._at, min(self._next, self._spans[before][1]))
-        plain = _PLAIN.match(self._markup, self._at, at) if self._at == self._next else None
-        if plain is not None:
-            self._at = plain.end()
-        return plain is not None
+        end = _PLAIN.here(self._markup, self._at, at)[0][1] if self._at == self._next else -1
+        self._at = max(self._at, end)
+        return end >= 0
 
     @property
     def _is_foreign(self) -> bool:

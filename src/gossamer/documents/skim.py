@@ -45,7 +45,7 @@ from gossamer.documents.markup import (
     end_of_raw,
     is_end_tag,
 )
-from gossamer.values.patterns import lazy_automaton, lazy_pattern
+from gossamer.values.patterns import LazySpans, lazy_automaton, lazy_pattern
 
 # Signs of RDFa and microdata among attributes, for `gossamer.rdf.page`. They err to the safe side: a text that looks like such
 # an attribute is a sign, too.
@@ -148,11 +148,11 @@ _PECULIAR_PATTERN = (
     rb"|<!\["
     rb"|(?i:<(?:%(names)s|/template|/form)[%(s)s/>])" % {b"s": SPACE, b"names": b"|".join(sorted(SINGLED))}
 )
-_PECULIAR = lazy_automaton(_PECULIAR_PATTERN)
+_PECULIAR = LazySpans(_PECULIAR_PATTERN)
 # The same, or an `a` tag in capitals, or a sign of structured data: one search for all costs what one for the first does.
 _CAPITAL = rb"<A[%s/]" % SPACE
-_PECULIAR_OR_CAPITAL = lazy_automaton(_PECULIAR_PATTERN + b"|" + _CAPITAL)
-_NOTABLE = lazy_automaton(_PECULIAR_PATTERN + b"|" + _CAPITAL + b"|" + ANY)
+_PECULIAR_OR_CAPITAL = LazySpans(_PECULIAR_PATTERN + b"|" + _CAPITAL)
+_NOTABLE = LazySpans(_PECULIAR_PATTERN + b"|" + _CAPITAL + b"|" + ANY)
 _SIGN = lazy_automaton(ANY)
 
 
@@ -245,21 +245,20 @@ class Skim:
 
     def _skim_body(self, begin: int) -> None:
         """From one peculiar place to the next."""
-        markup, search = self.markup, _NOTABLE.search
+        markup, first, end = self.markup, _NOTABLE.first, len(self.markup)
         # Between `text` and `at` no tag is open, so that nothing is looked back over twice.
         at = text = begin
         for _ in range(MAX_PECULIAR):
-            peculiar = search(markup, at)
-            if peculiar is None:
-                self._span(begin, len(markup))
+            seen, stop = first(markup, at, end)[0]
+            if seen < 0:
+                self._span(begin, end)
                 return
-            seen, stop = peculiar.span()
             if markup[seen] not in _BEGINS_PECULIAR:
-                self._has_sign, search = True, _PECULIAR_OR_CAPITAL.search
+                self._has_sign, first = True, _PECULIAR_OR_CAPITAL.first
                 continue
             if stop - seen == _LENGTH_OF_CAPITAL and markup.startswith(b"<A", seen) and markup[stop - 1] != _LESS_THAN:
                 self._has_sign = self._has_sign or _SIGN.search(markup, at) is not None
-                self.has_capitals, search = True, _PECULIAR.search
+                self.has_capitals, first = True, _PECULIAR.first
                 continue
             start = seen if markup[seen] == _LESS_THAN else markup.rfind(b"<", text, seen)
             tag = TAG.match(markup, start) if start >= 0 else None

@@ -33,9 +33,9 @@ from gossamer.values.visit import PART_DIGEST, PART_TYPES, MobileOrigin, Respons
 COMPRESSION_LEVEL = 2
 
 #: Bytes of a record that one stored block of deflate holds (RFC 1951, 3.2.4). A body that came in a content coding is not packed
-#: again: that would save 2 % of a small page, the header fields, and cost forty times the copy.
+#: again: that would save 2 % of a small page, the header fields, and cost forty times the copy; of a large one it saves less.
 MOST_STORED = 65_535
-_STORED = struct.Struct("<10sBHH")
+_STORED = struct.Struct("<BHH")
 _GZIP_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
 _GZIP_TAIL = struct.Struct("<LL")
 
@@ -130,11 +130,14 @@ def member(fields: str, block: bytes, body: bytes = b"", *, is_coded: bool = Fal
     rest of the block, is apart so that a page is copied once; if it `is_coded`, it is packed already."""
     head = f"WARC/1.1\r\n{fields}Content-Length: {len(block) + len(body)}\r\n\r\n".encode()
     record = b"".join((head, block, body, b"\r\n\r\n"))
-    size = len(record)
-    if is_coded and size <= MOST_STORED:
-        tail = _GZIP_TAIL.pack(isal_zlib.crc32(record), size)
-        return b"".join((_STORED.pack(_GZIP_HEAD, 1, size, size ^ MOST_STORED), record, tail))
-    return igzip_lib.compress(record, COMPRESSION_LEVEL, igzip_lib.COMP_GZIP)
+    if not is_coded:
+        return igzip_lib.compress(record, COMPRESSION_LEVEL, igzip_lib.COMP_GZIP)
+    made: list[bytes | memoryview] = [_GZIP_HEAD]
+    for start in range(0, len(record), MOST_STORED):
+        stored = memoryview(record)[start : start + MOST_STORED]
+        is_last = start + MOST_STORED >= len(record)
+        made += (_STORED.pack(is_last, len(stored), len(stored) ^ MOST_STORED), stored)
+    return b"".join((*made, _GZIP_TAIL.pack(isal_zlib.crc32(record), len(record))))
 
 
 def member_pieces(fields: str, block: bytes, body: Body) -> Iterator[bytes]:
