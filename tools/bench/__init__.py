@@ -1,6 +1,6 @@
 """Benchmarks of developers: `./gossamer bench NAME` in a checkout reaches them as it does those of the package.
 
-Each is a function that returns a :class:`~gossamer.bench.report.BenchReport`; :mod:`gossamer.bench.harness` has what they
+Each is a function that returns a :class:`~gossamer.bench.harness.BenchReport`; :mod:`gossamer.bench.harness` has what they
 share.
 """
 

@@ -21,6 +21,7 @@ from gossamer.bench.harness import (
     ALONE,
     PLAIN,
     BenchedCrawl,
+    BenchReport,
     accounted,
     begun,
     by_turns,
@@ -32,7 +33,6 @@ from gossamer.bench.harness import (
     simulated,
     site_option,
 )
-from gossamer.bench.report import BenchReport
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.summary import Summary
 from gossamer.engine.wiring import changed, write

@@ -25,8 +25,7 @@ from typing import TypeVar
 
 import msgspec
 
-from gossamer.bench.harness import PLAIN, begun, pages_option, serving, simulated
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import PLAIN, BenchReport, begun, pages_option, serving, simulated
 from gossamer.crawls.control.client import Control
 from gossamer.crawls.control.facts import HostKnown, HostNow, HostsNow, KeptOfHost
 from gossamer.crawls.control.messages import Pause, ReadGraph, ReadHost, ReadHosts, ReadUnit, Status

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gossamer.agents.ring import RingDesignation, RingSheet
-from gossamer.bench.harness import Spent, pages_option
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import BenchReport, Spent, pages_option
 from gossamer.query.ranking import pagerank
 from gossamer.storage.seen.memory import SaturatingTable, SecondChance
 from gossamer.storage.seen.runs import Recent

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import BenchReport
 from gossamer.engine.component import Filter, SynchronousFilter
 from gossamer.engine.connector import Connector
 from gossamer.engine.ends import In, Out, Uses

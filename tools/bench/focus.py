@@ -13,8 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from gossamer.bench.harness import Spent
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import BenchReport, Spent
 from gossamer.frontier.contract import LEVELS, LinkWords, PageWords
 from gossamer.labs.focus import STEP, WordsRelevance, WordsSheet
 

@@ -18,8 +18,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from gossamer.bench.harness import Spent, apart, pages_option
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import BenchReport, Spent, apart, pages_option
 from gossamer.frontier.contract import Outlook, RevisitPolicy
 from gossamer.recrawl.policies import GreedyPolicy, NutchAdaptive, StormCrawlerAdaptive
 from gossamer.values.page_history import (

@@ -13,6 +13,7 @@ process that makes tables; it stands beside that of a crawl without such a body.
 *memory*: what a crawl holds as it goes on: a curve over a long crawl of a simulated web.
 """
 
+import asyncio
 import hashlib
 import os
 import re
@@ -20,7 +21,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
@@ -30,10 +31,15 @@ from typing import IO, Any
 import click
 import msgspec
 
-from gossamer.bench.harness import PLAIN, SEED, at, pages_option, served, serving, simulated, watched
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import PLAIN, SEED, BenchReport, apart, at, pages_option, pinned, served, serving, simulated
+from gossamer.bench.pages import quick_crawl
+from gossamer.crawls.crawl import Crawl
+from gossamer.crawls.machine import coroutine_runner
+from gossamer.crawls.summary import Summary
 from gossamer.engine import processes
 from gossamer.values.errors import UsageError
+from gossamer.values.task import Task
+from gossamer.values.url import host_of
 
 #: Healthy hosts, and seconds between two requests to one: 80 requests a second in all, a fifth of a processor.
 HOSTS, DELAY = 40, 0.5
@@ -134,14 +140,13 @@ def _measure(first: Sequence[str], later: Sequence[str], port: int, trusted: Pat
         web = "--pages", str(HOSTS * 400), "--hosts", str(HOSTS), "--log", str(log), "--dns-port", "0", *plain
         with served(*web) as (healthy, said):
             names = next((found[1] for line in said if (found := re.search(r"by DNS +(\S+)", line))), "")
-            told = watched(
-                "watch",
+            told = _watched(
                 Path(folder, "crawl"),
                 [SEED, *first],
                 WARM + WINDOW + 1.0,
-                later=(WARM, later),
+                later,
                 # Names that pages make up are asked for here, and no name server of the machine's hears of them.
-                settings={"http": {"ca_file": str(trusted)}, "dns": {"servers": [names]}},
+                {"http": {"ca_file": str(trusted)}, "dns": {"servers": [names]}},
                 delay=DELAY,
                 domain_delay=DOMAIN_DELAY,
                 resolve=("*.hostile.sim=127.0.0.1", f"*.test=127.0.0.1:{port}", *at(healthy)),
@@ -151,6 +156,76 @@ def _measure(first: Sequence[str], later: Sequence[str], port: int, trusted: Pat
             if 0 <= start - told["joined"] < WINDOW:
                 seconds[int(start - told["joined"])] += 1
     return sum(seconds) / WINDOW, min(seconds), told["summary"]["peak_rss_bytes"]
+
+
+# -- a crawl that is watched from inside: what it holds, and how much memory it takes, every so often
+
+#: Seconds between looks at the memory.
+LOOK = 0.5
+
+
+class Samples:
+    """The figures of a crawl over time. Further seeds join it at :data:`WARM`; it may be broken off after some seconds."""
+
+    def __init__(self, crawl: Crawl, later: Sequence[str], seconds: float | None) -> None:
+        nothing = dict.fromkeys(("seconds", "pages", "queued", "seen", "hosts"), 0.0)
+        self.looks: list[dict[str, float]] = [{**nothing, "rss": processes.resident()}]
+        self.joined = 0.0
+        """When further seeds joined, in seconds of the monotonic clock; 0 where they have not."""
+        self._crawl, self._later, self._seconds = crawl, later, seconds
+
+    async def follow(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK)
+            if self._crawl.working:
+                now = self._crawl.figures.summary()
+                self.look(now)
+                if not self.joined and now.seconds >= WARM:
+                    self.joined = time.monotonic()
+                    self._crawl.units.frontier.on_seeds_many([Task(url, host_of(url)) for url in self._later])
+                if self._seconds is not None and now.seconds > self._seconds:
+                    self._crawl.abort()
+
+    def look(self, now: Summary) -> None:
+        """Write down what there is."""
+        held = {"pages": now.pages, "queued": now.queued, "seen": now.discovered, "hosts": now.hosts}
+        self.looks.append({"seconds": round(now.seconds, 2), **held, "rss": processes.resident()})
+
+
+def crawl_inside(
+    seeds: list[str], options: dict[str, Any], settings: dict[str, Any], later: list[str], seconds: float | None
+) -> dict[str, Any]:
+    """Crawl in this process; what was seen."""
+    crawl = quick_crawl(seeds, options, settings)
+    watch = Samples(crawl, later, seconds)
+
+    async def followed() -> Summary:
+        task = asyncio.create_task(watch.follow())
+        try:
+            summary = await crawl.run()
+            watch.look(summary)
+            return summary
+        finally:
+            task.cancel()
+
+    with coroutine_runner() as runner:
+        summary = runner.run(followed())
+    return {"summary": msgspec.structs.asdict(summary), "looks": watch.looks, "joined": watch.joined}
+
+
+def _watched(
+    directory: Path,
+    seeds: Sequence[str] = (SEED,),
+    seconds: float | None = None,
+    later: Sequence[str] = (),
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Crawl in a process of its own, on a processor of its own; `settings` are those of units, by their names."""
+    options["output"] = str(directory)
+    with pinned(min):
+        told: dict[str, Any] = apart("tools.bench.hostile:crawl_inside", seeds, options, settings or {}, later, seconds)
+    return told
 
 
 # -- large bodies
@@ -218,7 +293,7 @@ def _serving(links: int = 0, pace: int = 0) -> Iterator[int]:
 
 
 def _crawled(folder: str, seeds: Sequence[str], seconds: float | None = None, **options: Any) -> dict[str, Any]:
-    return watched("watch", Path(folder, "crawl"), seeds, seconds, max_page_size=2 * LARGE * MEGABYTE, **options)
+    return _watched(Path(folder, "crawl"), seeds, seconds, max_page_size=2 * LARGE * MEGABYTE, **options)
 
 
 @pages_option(BODIES, "Send this many bodies of a megabyte.")
@@ -299,7 +374,7 @@ def memory(pages: int = PAGES) -> BenchReport:
     report = BenchReport("memory")
     web = simulated(pages * 4, min(WEB_HOSTS, pages), *PLAIN)
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, web as port:
-        told = watched("watch", Path(folder, "crawl"), resolve=at(port), max_pages=pages)
+        told = _watched(Path(folder, "crawl"), resolve=at(port), max_pages=pages)
     looks: list[dict[str, float]] = told["looks"]
     step = max((look["rss"] for look in looks), default=1.0) / WIDTH
     table = report.table(

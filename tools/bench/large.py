@@ -21,8 +21,7 @@ from gossamer.agents.designations import LeastLoaded, chosen
 from gossamer.agents.joined.link import BEYOND
 from gossamer.agents.ring import Ring, moving
 from gossamer.backup.options import StoreOptions
-from gossamer.bench.harness import Spent
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import BenchReport, Spent
 from gossamer.engine.remote.frames import Codec
 from gossamer.values.agents import Member, agent_name
 from gossamer.values.task import Task

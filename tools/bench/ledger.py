@@ -13,8 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from gossamer.bench.harness import Spent, apart
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import BenchReport, Spent, apart
 from gossamer.engine import processes
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.ledger.providers import LedgerFrontier

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from gossamer.bench.harness import pages_option, site_option
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import BenchReport, pages_option, site_option
 from gossamer.mobile.confined.keeper import CrawlerKeeper, MadeBatch, ProcessLimits, walls_here
 from gossamer.mobile.crawler import MAX_SEEDS, BringRules, CrawlerBatch, MobileCrawler, MobileProgram, TravelLimits
 from gossamer.mobile.running import CrawlerRun

@@ -15,8 +15,7 @@ from itertools import product
 from statistics import fmean
 from typing import NamedTuple
 
-from gossamer.bench.harness import Spent
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import BenchReport, Spent
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.politeness.rules import PolitenessSheet
 from gossamer.testing.clock import FakeClock

@@ -22,8 +22,7 @@ from pathlib import Path
 import msgspec
 import pyoxigraph as oxigraph
 
-from gossamer.bench.harness import Spent, pages_option
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import BenchReport, Spent, pages_option
 from gossamer.documents.document import Document
 from gossamer.engine.files import scratch
 from gossamer.query.database import Database

@@ -12,8 +12,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-from gossamer.bench.harness import pages_option
-from gossamer.bench.report import BenchReport, FigureTable
+from gossamer.bench.harness import BenchReport, FigureTable, pages_option
 from gossamer.browser.chromium import program
 from gossamer.browser.rendering import FetchedPage, Want, WantedAnswer
 from gossamer.browser.tabs import Tabs

@@ -20,8 +20,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from gossamer.bench.harness import Spent, apart
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import BenchReport, Spent, apart
 from gossamer.engine import processes
 from gossamer.labs.bloom import BloomSeen, BloomSeenSheet
 from gossamer.labs.trie.queues import TrieSeen, TrieSeenSheet

@@ -18,9 +18,8 @@ from typing import Any
 from gossamer.api.crawls import crawl, crawl_sync
 from gossamer.api.processors import Result, processor
 from gossamer.api.spider import Spider
-from gossamer.bench.harness import BenchedCrawl, measured, nginx, pages_option, repeats_option, site_option
+from gossamer.bench.harness import BenchedCrawl, BenchReport, measured, nginx, pages_option, repeats_option, site_option
 from gossamer.bench.peers import PER_HOST, Crawler, folders, gossamer, in_turn, other, times
-from gossamer.bench.report import BenchReport
 from gossamer.documents.document import Document
 from gossamer.documents.page import Page
 from gossamer.engine import processes

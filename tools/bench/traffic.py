@@ -21,8 +21,7 @@ from typing import Final, Self
 
 import msgspec
 
-from gossamer.bench.harness import AT_ONCE
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import AT_ONCE, BenchReport
 from gossamer.engine import processes
 from gossamer.testing.fakeweb import FakePage, FakeWeb
 from gossamer.values.errors import UsageError

@@ -1,13 +1,14 @@
 """The common ground of benchmarks: crawls as commands and from inside, servers beside them, processes of their own, the kernel's
 figures.
 
-Place in the flow: each benchmark is a `run(...)` that returns a :class:`~gossamer.bench.report.BenchReport`; click's options
+Place in the flow: each benchmark is a `run(...)` that returns a :class:`BenchReport`; click's options
 stand above it, and `gossamer bench NAME` calls it. Where there are two processors, crawl and server do not share one.
 """
 
 import importlib
 import json
 import os
+import platform
 import re
 import resource
 import shutil
@@ -19,6 +20,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
@@ -64,6 +67,75 @@ site_option = click.option(
 repeats_option = click.option(
     "--repeats", type=click.IntRange(1, 20), default=3, show_default=True, help="Run each kind this many times."
 )
+
+
+# -- the report: tables of figures, and the machine and versions that they were measured on
+
+
+def machine() -> dict[str, str]:
+    """Processor, cores, memory, system, Python and the libraries that speed depends on."""
+    info = {"system": platform.platform(terse=True), "python": sys.version.split()[0], "cores": str(os.cpu_count())}
+    cpu = Path("/proc/cpuinfo")
+    if cpu.exists():
+        names = [
+            line.partition(":")[2].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")
+        ]
+        info["processor"] = names[0] if names else platform.processor()
+    for name in ("pycurl", "selectolax", "ada-url", "msgspec", "isal", "uvloop", "rocksdict"):
+        try:
+            info[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return info
+
+
+class FigureTable(msgspec.Struct):
+    """Rows of figures under named columns."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]] = []
+
+    def add(self, *cells: Any) -> None:
+        self.rows.append(tuple(str(cell) for cell in cells))
+
+    def text(self) -> str:
+        """The table in Markdown, with columns aligned so that it also reads in a terminal."""
+        widths = [max(len(row[i]) for row in (self.columns, *self.rows)) for i in range(len(self.columns))]
+
+        def line(row: tuple[str, ...]) -> str:
+            return "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+
+        rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+        return "\n".join([self.title, "", line(self.columns), rule, *map(line, self.rows)])
+
+
+class BenchReport(msgspec.Struct):
+    """The tables of one benchmark."""
+
+    name: str
+    tables: list[FigureTable] = []
+    machine: dict[str, str] = msgspec.field(default_factory=machine)
+    date: str = msgspec.field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    command: str = ""
+    """As it was typed."""
+
+    def table(self, title: str, *columns: str) -> FigureTable:
+        made = FigureTable(title, columns)
+        self.tables.append(made)
+        return made
+
+    def text(self) -> str:
+        """Machine, versions and all tables."""
+        head = ", ".join(f"{key} {value}" for key, value in self.machine.items())
+        said = f"{self.date}: {self.command}" if self.command else self.date
+        return "\n\n".join([f"{self.name}: {head}", said, *(table.text() for table in self.tables)])
+
+    def json(self) -> bytes:
+        return msgspec.json.format(msgspec.json.encode(self))
+
+
+# -- processes of their own
 
 
 def apart(place: str, *arguments: Any) -> Any:
@@ -330,42 +402,6 @@ def measured(command: Sequence[str], cwd: Path, environment: Mapping[str, str] |
     peak = usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     cpu = usage.ru_utime + usage.ru_stime
     return BenchedCrawl(told.get("pages", 0), time.monotonic() - began, cpu, told.get("bytes", 0), peak)
-
-
-def watched(
-    how: str,
-    directory: Path,
-    seeds: Sequence[str] = (SEED,),
-    seconds: float | None = None,
-    *,
-    later: tuple[float, Sequence[str]] = (0.0, ()),
-    settings: Mapping[str, Mapping[str, Any]] | None = None,
-    **options: Any,
-) -> dict[str, Any]:
-    """Run the crawl that is measured from inside (:mod:`gossamer.bench.pages`), on a processor of its own.
-
-    Args:
-        how: profile or watch.
-        directory: of the crawl.
-        seeds: where it begins.
-        seconds: after which it is broken off.
-        later: seconds after which further seeds join it, and these.
-        settings: of its units, by their names.
-        options: of the crawl.
-
-    Raises:
-        UsageError: it failed.
-    """
-    job: dict[str, Any] = {
-        "how": how,
-        "seeds": seeds,
-        "options": {"output": str(directory), **options},
-        "seconds": seconds,
-    }
-    job |= {"later": later[1], "later_at": later[0], "settings": settings or {}}
-    with pinned(min):
-        told: dict[str, Any] = apart("gossamer.bench.pages:crawl_inside", job)
-    return told
 
 
 if __name__ == "__main__":

@@ -1,40 +1,30 @@
 """Where the time of a page goes: a whole crawl of a simulated web, its processor time by part, adding up to the kernel's
 figure.
 
-The crawl runs in a process of its own and is measured from inside. `profile` says where processor time goes: a timer fires
-each `TICK` of the process' processor time; the handler looks at the stack, finds the stage, and books to it all the time of
-the main thread since it last looked; what other threads used in the meantime is booked to them. So the parts add up to what
-the kernel counts, whatever the timer misses. `watch` notes what the crawl holds and how much memory it takes, every so
-often; further seeds may join the crawl once it has found its pace.
+The crawl runs in a process of its own and is measured from inside: a timer fires each `TICK` of the process' processor time; the
+handler looks at the stack, finds the stage, and books to it all the time of the main thread since it last looked; what other
+threads used in the meantime is booked to them. So the parts add up to what the kernel counts, whatever the timer misses.
 """
 
-import asyncio
 import signal
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
-from gossamer.bench.harness import PLAIN, at, cpu_of_children, pages_option, simulated, watched
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import PLAIN, SEED, BenchReport, apart, at, cpu_of_children, pages_option, pinned, simulated
 from gossamer.crawls.crawl import Crawl
 from gossamer.crawls.machine import coroutine_runner, tune_collector
 from gossamer.crawls.options import all_options
-from gossamer.crawls.summary import Summary
-from gossamer.engine import processes
 from gossamer.engine.sheet import build
-from gossamer.values.task import Task
-from gossamer.values.url import host_of
 
 #: Seconds of processor time between looks at the stack: a page takes a few milliseconds, a crawl thousands of pages.
 TICK = 0.001
-
-#: Seconds between looks at the memory.
-LOOK = 0.5
 
 #: Where the modules of a part lie -> its name in the table. The longest that fits counts.
 PARTS = {
@@ -62,23 +52,6 @@ PARTS = {
 
 #: Shared helpers: what they cost belongs to their caller.
 HELPERS = ("gossamer.values", "gossamer.engine")
-
-
-class CrawlJob(msgspec.Struct, frozen=True):
-    """The crawl of a benchmark, and how it is looked at."""
-
-    how: Literal["profile", "watch"]
-    seeds: list[str]
-    options: dict[str, Any]
-    """Options of the crawl, by their names in the Python API; lists stand for tuples."""
-    seconds: float | None = None
-    """watch: break the crawl off after so long."""
-    later: list[str] = []
-    """watch: seeds that join the crawl while it runs."""
-    later_at: float = 0.0
-    """Seconds of the crawl at which they do."""
-    settings: dict[str, dict[str, Any]] = {}
-    """Settings of units, by their names."""
 
 
 def part_of(module: str) -> str | None:
@@ -131,56 +104,20 @@ class Profile:
         return "machine room: connectors, runners" if helped else "event loop"
 
 
-class Samples:
-    """The figures of a crawl over time."""
-
-    def __init__(self, crawl: Crawl, job: CrawlJob) -> None:
-        nothing = dict.fromkeys(("seconds", "pages", "queued", "seen", "hosts"), 0.0)
-        self.looks: list[dict[str, float]] = [{**nothing, "rss": processes.resident()}]
-        self.joined = 0.0
-        """When further seeds joined, in seconds of the monotonic clock; 0 where they have not."""
-        self._crawl, self._job = crawl, job
-
-    async def follow(self) -> None:
-        while True:
-            await asyncio.sleep(LOOK)
-            if self._crawl.working:
-                now = self._crawl.figures.summary()
-                self.look(now)
-                if not self.joined and now.seconds >= self._job.later_at:
-                    self.joined = time.monotonic()
-                    self._crawl.units.frontier.on_seeds_many([Task(url, host_of(url)) for url in self._job.later])
-                if self._job.seconds is not None and now.seconds > self._job.seconds:
-                    self._crawl.abort()
-
-    def look(self, now: Summary) -> None:
-        """Write down what there is."""
-        held = {"pages": now.pages, "queued": now.queued, "seen": now.discovered, "hosts": now.hosts}
-        self.looks.append({"seconds": round(now.seconds, 2), **held, "rss": processes.resident()})
-
-
-def crawl_inside(asked: dict[str, Any]) -> dict[str, Any]:
-    """Run a :class:`CrawlJob` of hosts on this machine, without delays unless the job names some; what was measured."""
-    job = msgspec.convert(asked, CrawlJob)
+def quick_crawl(
+    seeds: Sequence[str], asked: Mapping[str, Any], settings: Mapping[str, Mapping[str, Any]] | None = None
+) -> Crawl:
+    """A crawl of hosts on this machine by these options, without delays unless they name some, that is measured from inside."""
     options: dict[str, Any] = dict.fromkeys(("delay", "domain_delay", "ip_delay"), 0.0)
-    options |= {"scope": "any", "allow_network": ("127.0.0.0/8",), **job.options}
-    crawl = Crawl(job.seeds, build(all_options(), options), settings=job.settings)
+    options |= {"scope": "any", "allow_network": ("127.0.0.0/8",), **asked}
     tune_collector()
+    return Crawl(seeds, build(all_options(), options), settings=settings or {})
+
+
+def crawl_inside(seeds: list[str], options: dict[str, Any]) -> dict[str, Any]:
+    """Crawl in this process; what was measured."""
+    crawl = quick_crawl(seeds, options)
     with coroutine_runner() as runner:
-        if job.how == "watch":
-            watch = Samples(crawl, job)
-
-            async def followed() -> Summary:
-                task = asyncio.create_task(watch.follow())
-                try:
-                    summary = await crawl.run()
-                    watch.look(summary)
-                    return summary
-                finally:
-                    task.cancel()
-
-            summary = runner.run(followed())
-            return {"summary": msgspec.structs.asdict(summary), "looks": watch.looks, "joined": watch.joined}
         profile = Profile()
         profile.start()
         summary = runner.run(crawl.run())
@@ -190,6 +127,13 @@ def crawl_inside(asked: dict[str, Any]) -> dict[str, Any]:
         "cpu": time.process_time(),
         "children": cpu_of_children(),
     }
+
+
+def profiled(directory: Path, seeds: Sequence[str] = (SEED,), **options: Any) -> dict[str, Any]:
+    """Crawl in a process of its own, on a processor of its own. Raises UsageError: it failed."""
+    with pinned(min):
+        told: dict[str, Any] = apart("gossamer.bench.pages:crawl_inside", seeds, {"output": str(directory), **options})
+    return told
 
 
 #: Pages of the crawl: enough that its start is a small part, and that it ends within a minute.
@@ -206,7 +150,7 @@ def run(pages: int = PAGES) -> BenchReport:
     # A quarter of the pages redirect, are gone or are never linked: some more are served than are asked for.
     web = simulated(pages * 2, min(HOSTS, pages), *PLAIN)
     with tempfile.TemporaryDirectory(prefix="gossamer-bench-") as folder, web as port:
-        told = watched("profile", Path(folder, "crawl"), resolve=at(port), max_pages=pages)
+        told = profiled(Path(folder, "crawl"), resolve=at(port), max_pages=pages)
     account(report, told, HOSTS)
     return report
 

@@ -25,6 +25,7 @@ import msgspec
 from gossamer.bench.harness import (
     AT_ONCE,
     BenchedCrawl,
+    BenchReport,
     by_turns,
     measured,
     nginx,
@@ -32,7 +33,6 @@ from gossamer.bench.harness import (
     repeats_option,
     site_option,
 )
-from gossamer.bench.report import BenchReport
 from gossamer.engine import processes
 from gossamer.engine.files import scratch
 from gossamer.simweb import SimWeb, WebSpec

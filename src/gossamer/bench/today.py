@@ -21,11 +21,10 @@ from typing import Any
 import click
 import msgspec
 
-from gossamer.bench.harness import AT_ONCE, BenchedCrawl, measured, serving, watched
-from gossamer.bench.pages import account
+from gossamer.bench.harness import AT_ONCE, BenchedCrawl, BenchReport, measured, serving
+from gossamer.bench.pages import account, profiled
 from gossamer.bench.peers import OTHERS as PROGRAMS
 from gossamer.bench.peers import PROFILES, TAGS, Crawler, compare, environment, in_turn, kept_by_wget, other, versions
-from gossamer.bench.report import BenchReport
 from gossamer.bench.todays_web import WebOfToday
 from gossamer.engine import processes
 from gossamer.values.errors import UsageError
@@ -166,7 +165,7 @@ def run(
                 **({"ca_file": trusted} if trusted else {}),
             }
             seeds = [f"{origin}/" for origin in web.origins]
-            account(report, watched("profile", Path(name, "profile"), seeds, **options), hosts)
+            account(report, profiled(Path(name, "profile"), seeds, **options), hosts)
     report.machine |= versions(chosen)
     return report
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from gossamer.bench.harness import apart
+from gossamer.bench.harness import BenchReport, apart
 from gossamer.bench.pages import Profile, part_of
 from gossamer.bench.peers import write_site
-from gossamer.bench.report import BenchReport
 from gossamer.cli.demo import benches
 from gossamer.cli.main import commands
 from gossamer.values.errors import UsageError

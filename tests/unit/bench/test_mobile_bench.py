@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gossamer.bench.report import BenchReport
+from gossamer.bench.harness import BenchReport
 from gossamer.values.errors import UsageError
 from tools.bench.mobile import LARGEST, ROWS, SMALLEST, judge, made_pages, run, site_pages
 
