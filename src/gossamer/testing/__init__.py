@@ -12,20 +12,18 @@ from typing import Any
 #: The public names of each module.
 _NAMES = {
     "clock": "FakeClock SimulatedLoop",
-    "clusters": "check_cluster",
     "components": (
         "Stand check_asynchronous check_consumer check_filter check_producer check_semi_synchronous check_synchronous"
     ),
     "connectors": "check_connector",
     "fakeweb": "FakePage FakeWeb",
     "feeding": "check_feed_consumer check_table",
-    "fetching": "check_protocol_module check_resolver",
+    "fetching": "check_page_source check_protocol_module check_resolver check_runtime_link",
     "frontier": (
-        "check_designation check_designation_policy check_politeness_rule check_prioritizer check_revisit_policy "
+        "check_cluster check_designation check_designation_policy check_politeness_rule check_prioritizer check_revisit_policy "
         "check_robots check_robots_answers check_traversal"
     ),
     "ledger": "check_depths check_ledger check_spaces check_task_queues",
-    "mobile": "check_page_source check_runtime_link",
     "parsing": (
         "check_gate_filter check_page_handlers check_processor check_url_filter handled stored_document "
         "check_learner check_relevance check_traps check_watcher"

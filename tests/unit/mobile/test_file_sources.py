@@ -9,7 +9,7 @@ import pytest
 
 from gossamer.mobile.contract import Withheld
 from gossamer.mobile.sources.files import FileSource, forbidden
-from gossamer.testing.mobile import HOSTILE_PATHS
+from gossamer.testing.fetching import HOSTILE_PATHS
 from gossamer.values.errors import UsageError
 from gossamer.values.outcome import Outcome
 from gossamer.values.visit import Response
