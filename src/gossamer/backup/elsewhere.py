@@ -39,7 +39,7 @@ from gossamer.crawls.control.standing import CrawlStanding, StoredAgent
 from gossamer.crawls.directory import read_wiring
 from gossamer.crawls.options import CrawlOptions, part_of
 from gossamer.engine.errors import refusing
-from gossamer.engine.files import Point, crash_at, replace_file
+from gossamer.engine.files import Point, crash_at, replace_file, user_folder
 from gossamer.engine.sheet import build, show_bytes
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.members import note_behind, write_division, write_members
@@ -269,8 +269,7 @@ def read_here(text: str, most: float = CACHE_BYTES) -> tuple[Path, str]:
     are fetched that are read. Raises UsageError: it is no store, holds no crawl, or the crawl is larger than that;
     CrawlDirectoryError: the store cannot be read, or is damaged."""
     store = open_store(text)
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    home = Path(cache, "gossamer", "stores", hashlib.blake2b(store.name.encode(), digest_size=10).hexdigest())
+    home = user_folder("cache") / "stores" / hashlib.blake2b(store.name.encode(), digest_size=10).hexdigest()
     with refusing(
         CrawlDirectoryError,
         f"{home.parent} cannot be written, where crawls of stores are read",

@@ -325,11 +325,9 @@ def _by_rule(cuts: Mapping[str, int]) -> str:
 
 
 def _print_report(job: "SupervisedCrawl", summary: "Summary", telling: Telling) -> None:
+    from gossamer.cli.showing import ranked
     from gossamer.values.visit import CUTS_OF_PAGES
 
-    outcomes = ", ".join(
-        f"{count} {name}" for name, count in sorted(summary.outcomes.items(), key=lambda pair: -pair[1])
-    )
     pages = show_count(summary.pages, "page")
     if not summary.pages:
         documents = summary.unique_documents
@@ -338,8 +336,8 @@ def _print_report(job: "SupervisedCrawl", summary: "Summary", telling: Telling) 
     print(f"{summary.state}: {pages}, {summary.fetched:,} fetched, {show_bytes(summary.bytes)}", end=" ")
     print(f"in {show_seconds(summary.seconds)} ({summary.pages_per_second:.1f} pages/s)", end="")
     print(f" into {summary.crawl}" if Path(summary.crawl).exists() else "")
-    if outcomes:
-        print(f"outcomes: {outcomes}")
+    if summary.outcomes:
+        print(f"outcomes: {ranked(summary.outcomes, '')}")
     if job.troubled:
         print(
             f"trouble:  {show_count(job.troubled, 'page')} could not be processed in full; `trouble` in the log says why"

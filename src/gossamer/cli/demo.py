@@ -116,15 +116,15 @@ def _crawl(spec: "WebSpec", port: int, directory: Path, seconds: float, *, show:
 
 def report(spec: "WebSpec", summary: "Summary", verdict: "Audit") -> Iterator[str]:
     """The lines of the report: what was done, what the web's server says of it, where things are, what to try next."""
+    from gossamer.cli.showing import ranked
     from gossamer.simweb import SimWeb
 
-    outcomes = sorted(summary.outcomes.items(), key=lambda pair: -pair[1])
     cost = summary.cpu_seconds / summary.pages * 1000 if summary.pages else 0.0
     yield ""
     yield f"Pages        {summary.pages:,} in {show_seconds(summary.seconds)}: {summary.pages_per_second:,.0f} a second"
     yield f"Cost         {cost:.1f} ms of processor time a page, {show_bytes(summary.peak_rss_bytes)} of memory at most"
     yield f"Fetched      {summary.fetched:,} answers, {show_bytes(summary.bytes)}, from {summary.hosts:,} hosts"
-    yield f"Outcomes     {', '.join(f'{count:,} {name}' for name, count in outcomes)}"
+    yield f"Outcomes     {ranked(summary.outcomes)}"
     yield f"Waiting      {summary.queued:,} URLs were found and not fetched yet"
     yield ""
     yield "Audit of the crawl, from the log of the web's server"
@@ -202,7 +202,7 @@ class _Benchmarks(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Those of every installation, without loading any."""
-        with formatter.section("Benchmarks"):
+        with formatter.section("Benchmarks of every installation (a checkout has more: `gossamer bench` lists them)"):
             formatter.write_dl([(name, text) for name, (_, text) in BENCHES.items()])
 
 

@@ -126,24 +126,21 @@ def shown_left(now: "CrawlStanding") -> str:
 
 def shown_outcomes(now: "CrawlStanding") -> str:
     """Outcomes by number, but for the errors; the most frequent first."""
-    return _ranked({name: count for name, count in now.outcomes.items() if name not in ERRORS})
+    return ranked({name: count for name, count in now.outcomes.items() if name not in ERRORS})
 
 
 def shown_errors(now: "CrawlStanding") -> str:
     """Errors by kind; empty where there are none."""
-    return _ranked({name: count for name, count in now.outcomes.items() if name in ERRORS})
+    return ranked({name: count for name, count in now.outcomes.items() if name in ERRORS})
 
 
 def shown_failing(now: "CrawlStanding", most: int = 3) -> str:
     return ", ".join(f"{one.host} {one.errors:,}" for one in now.failing[:most])
 
 
-def _ranked(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count:,} {name}" for name, count in _by_count(counts))
-
-
-def _by_count(counts: dict[str, int]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda pair: -pair[1])
+def ranked(counts: dict[str, int], digits: str = ",") -> str:
+    """Counts with their names, the greatest first; `digits` is how they are written."""
+    return ", ".join(f"{count:{digits}} {name}" for name, count in sorted(counts.items(), key=lambda pair: -pair[1]))
 
 
 def shown_size(one: "DataSet") -> str:
@@ -187,7 +184,7 @@ def rows_of(now: "CrawlStanding", at: float, *, problems: int = 0, most: int | N
     yield from _listed("store", list(map(_stored, now.stored)), most)
     yield from _progress(now, most, lambda count: format(count, digits))
     if now.outcomes:
-        yield "outcomes", ", ".join(f"{count:{digits}} {name}" for name, count in _by_count(now.outcomes))
+        yield "outcomes", ranked(now.outcomes, digits)
     errors, failing = shown_errors(now), shown_failing(now, most or 5)
     yield (
         "errors",

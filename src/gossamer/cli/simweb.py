@@ -5,7 +5,6 @@ one line and exit code 2.
 """
 
 import contextlib
-import re
 import shlex
 import signal
 import sys
@@ -17,7 +16,7 @@ import click
 
 from gossamer.cli.helping import option
 from gossamer.cli.saying import say_lines
-from gossamer.engine.sheet import show_count
+from gossamer.engine.sheet import nearest, parse, show_count
 
 if TYPE_CHECKING:
     from asyncio import Event
@@ -25,11 +24,6 @@ if TYPE_CHECKING:
     from gossamer.simweb import Serving, WebSpec
 
 SCOPES: Final = ("page", "prefix", "host", "domain", "any")
-
-_UNITS: Final = {
-    "time": {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0},
-    "size": {"": 1.0, "b": 1.0, "kb": 1e3, "mb": 1e6, "gb": 1e9},
-}
 
 HELP: Final = """Serve a simulated web, for crawlers to be tested on.
 
@@ -64,23 +58,28 @@ Slow hosts, a large web, four processes:
 with their sources."""
 
 
-class Quantity(click.ParamType[float]):
-    """A number with a unit: of "time" in seconds, of "size" in bytes, or a plain "count" (k, m)."""
+#: Kinds of numbers with a unit -> the unit, and how one is written. Thousands of pages are written as those of bytes.
+_QUANTITIES: Final = {
+    "time": ("s", "80ms, 2s or 5m"),
+    "size": ("bytes", "512KiB or 2MB"),
+    "count": ("bytes", "10000, 100k or 1m"),
+}
 
+
+class Quantity(click.ParamType[float]):
     def __init__(self, kind: str) -> None:
         self.name = kind
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number in its base unit."""
-        if isinstance(value, int | float):
-            return value
-        match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*([a-z]*)", value.strip().lower().replace(",", ""))
-        units = _UNITS.get(self.name, {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9})
-        if match is None or match[2] not in units:
-            known = ", ".join(unit for unit in units if unit)
-            self.fail(f"{value!r} is not a {self.name}; units are {known}", param, ctx)
-        number = float(match[1]) * units[match[2]]
-        return number if self.name == "time" else round(number)
+        unit, right = _QUANTITIES[self.name]
+        try:
+            number = parse(str(value).replace(",", ""), unit)
+        except ValueError:
+            number = -1.0
+        if number < 0:
+            self.fail(f"{value!r} is not a {self.name}; write {right}", param, ctx)
+        return number if unit == "s" else round(number)
 
 
 def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
@@ -93,11 +92,8 @@ def _settings(pairs: tuple[str, ...]) -> dict[str, Any]:
     for pair in pairs:
         name, separator, text = pair.partition("=")
         if not separator or name not in known:
-            import difflib
-
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            raise click.UsageError(f"--set {pair}: write PARAMETER=VALUE, with a parameter of docs/simweb.md{hint}")
+            told = nearest(name, known)
+            raise click.UsageError(f"--set {pair}: write PARAMETER=VALUE, with a parameter of docs/simweb.md{told}")
         try:
             kind = known[name]
             result[name] = _TRUTHS[text.lower()] if kind is bool else kind(text)

@@ -21,6 +21,7 @@ from gossamer.crawls.figures import UnitsAtWork
 from gossamer.crawls.followers import Following
 from gossamer.crawls.options import CrawlOptions
 from gossamer.crawls.plan import CrawlPlan
+from gossamer.engine.errors import refusing
 from gossamer.engine.files import replace_file
 from gossamer.engine.processes import give_back_memory
 from gossamer.engine.running import RunningGraph
@@ -94,28 +95,25 @@ class MirrorFolder:
     """The mirror of one crawl."""
 
     def __init__(self, directory: Path, options: CrawlOptions, report: Callable[[str], object]) -> None:
-        """Name the folder. Raises UsageError: the crawl keeps no archive to write it from."""
+        """Name the folder, and touch nothing. Raises UsageError: the crawl keeps no archive to write it from, or the folder holds
+        anything but a mirror."""
         self._directory = directory
         self._folder = Path(options.mirror) if options.mirror else None
         self._report = report
-        if self._folder is not None and options.no_warc:
-            raise UsageError("--mirror writes its files from the archive; leave out --no-warc")
-
-    def check(self) -> None:
-        """Refuse a folder that holds anything but a mirror. Touches nothing. Raises UsageError: it does."""
         if self._folder is not None:
-            check_folder(self._folder, self._directory)
+            if options.no_warc:
+                raise UsageError("--mirror writes its files from the archive; leave out --no-warc")
+            check_folder(self._folder, directory)
 
     def register(self) -> None:
         """Note the folder: a crawl that goes on writes it again when it stops. Raises UsageError: nothing can be written in its
         place; OSError: it cannot be noted."""
         if self._folder is not None:
             above = next(path for path in self._folder.absolute().parents if path.exists())
-            try:
+            with refusing(
+                UsageError, f"--mirror: {self._folder} cannot be written", "; name a folder where you may write"
+            ):
                 Path(tempfile.mkdtemp(prefix=f".{self._folder.name[:99]}.", dir=above)).rmdir()
-            except OSError as error:
-                why = f"{self._folder} cannot be written: {error.strerror or error}"
-                raise UsageError(f"--mirror: {why}; name a folder where you may write") from None
             replace_file(self._directory / _NOTE, msgspec.json.encode(MirrorNote(str(self._folder.absolute()))))
 
     async def finish(self) -> str:
@@ -272,7 +270,6 @@ class Companions:
         self._following = Following(plan.directory, options, report, triples=plan.keeps_triples)
         self._following.check(overwrite=options.overwrite)
         self._mirror = MirrorFolder(plan.directory, options, report)
-        self._mirror.check()
 
     @property
     def makes_tables(self) -> bool:

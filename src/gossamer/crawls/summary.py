@@ -203,26 +203,25 @@ def option_name(setting: str) -> str:
     return f"--{setting.replace('_', '-')}"
 
 
-class RunEnding:
+class RunEnding(msgspec.Struct, frozen=True):
     """The last lines of one run."""
 
-    def __init__(self, directory: Path, seeds: Sequence[str], *, has_lingered: bool, unsent: int = 0) -> None:
-        """`unsent`: seeds that the end came before."""
-        self._directory = directory
-        self._seeds = seeds
-        self._has_lingered = has_lingered
-        self._unsent = unsent
+    directory: Path
+    seeds: Sequence[str]
+    has_lingered: bool
+    unsent: int = 0
+    """Seeds that the end came before."""
 
     def lines(self, summary: Summary, *, is_kept: bool) -> Iterator[str]:
         """The lines that tell of this end. `is_kept`: the directory stays, so that the crawl can go on."""
         if summary.state == "incomplete" and not has_brought(summary):
             yield from self._seed_lines(summary)
-        if self._unsent and is_kept:
+        if self.unsent and is_kept:
             yield (
-                f"{self._unsent:,} of {show_count(len(self._seeds), 'seed')} were not queued before the end; "
-                f"`gossamer resume {self._directory}` queues them"
+                f"{self.unsent:,} of {show_count(len(self.seeds), 'seed')} were not queued before the end; "
+                f"`gossamer resume {self.directory}` queues them"
             )
-        if self._has_lingered and is_kept and summary.waiting is not None:
+        if self.has_lingered and is_kept and summary.waiting is not None:
             waiting = summary.waiting
             # For each site whose last answer in the log is an error, the words of that, behind a semicolon.
             errors: dict[str, str] = {}
@@ -236,7 +235,7 @@ class RunEnding:
             yield (
                 f"{show_count(summary.queued, 'URL')} {'waits' if summary.queued == 1 else 'wait'} for a retry"
                 f"{f': {reasons}' if reasons else ''}; the next is due at {waiting.next} at the earliest; "
-                f"`gossamer resume {self._directory}` asks for what is due then, by {show_count(summary.queued, 'request')}"
+                f"`gossamer resume {self.directory}` asks for what is due then, by {show_count(summary.queued, 'request')}"
             )
         if summary.state == "incomplete" and is_kept and has_brought(summary) and (urls := self._failing()):
             failed = summary.queued + summary.outcomes.get(Outcome.GONE_AFTER_RETRIES, 0)
@@ -245,7 +244,7 @@ class RunEnding:
     def _seed_lines(self, summary: Summary) -> Iterator[str]:
         rows, robots = self._rows_of_seeds()
         reasons = summary.waiting.hosts if summary.waiting is not None else {}
-        for seed in self._seeds[:TOLD_SEEDS]:
+        for seed in self.seeds[:TOLD_SEEDS]:
             row = rows.get(seed)
             asked = robots.get(seed.partition("#")[0])
             if row is None and asked is not None and asked["outcome"] in _FAILED:
@@ -261,16 +260,16 @@ class RunEnding:
             else:
                 why = _reason(row, seed)
             yield f"seed {seed}: {why}"
-        if (more := len(self._seeds) - TOLD_SEEDS) > 0:
+        if (more := len(self.seeds) - TOLD_SEEDS) > 0:
             # Seeds are fetched first: as many as were never asked for are queued still, or were kept out by a limit.
-            waiting = min(more, summary.queued + self._unsent)
+            waiting = min(more, summary.queued + self.unsent)
             told = [f"{more - waiting:,} more seeds brought no document"] if more > waiting else []
             told += [f"{waiting:,} more seeds were still queued"] if waiting else []
             yield f"... and {', and '.join(told)}"
 
     def _rows_of_seeds(self) -> tuple[dict[str, Mapping[str, Any]], dict[str, Mapping[str, Any]]]:
         """The last row of the log for each seed, and for each seed the last row of its robots.txt."""
-        wanted = self._seeds[:TOLD_SEEDS]
+        wanted = self.seeds[:TOLD_SEEDS]
         rows = {"page": dict[str, Mapping[str, Any]](), "robots": dict[str, Mapping[str, Any]]()}
         targets = {}
         for one in self._log(LOOKED_AT):
@@ -294,7 +293,7 @@ class RunEnding:
 
     def _log(self, most: int) -> Iterator[Mapping[str, Any]]:
         """The first rows of the log, as far as they can be read."""
-        with contextlib.suppress(OSError, ValueError), (self._directory / LOG_PATH).open("rb") as log:
+        with contextlib.suppress(OSError, ValueError), (self.directory / LOG_PATH).open("rb") as log:
             yield from map(msgspec.json.decode, itertools.islice(log, most))
 
 

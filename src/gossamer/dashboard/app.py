@@ -34,11 +34,13 @@ from gossamer.crawls.http_server import is_loopback, json_answer, listening_sock
 from gossamer.dashboard import questions, sites
 from gossamer.dashboard.crawls import Crawls, NoSuchCrawl, ShownCrawl, Streams, exposition
 from gossamer.dashboard.exporting import Exporter
-from gossamer.dashboard.guarding import ACCESS, Access, DashboardGuard, keys_file, read_keys
+from gossamer.dashboard.guarding import ACCESS, Access, DashboardGuard, read_keys
 from gossamer.dashboard.jobs import NewCrawl, StartedCrawl, StartForm, start, start_form
 from gossamer.dashboard.of_crawl import Offered, add_of_crawl, names_offered
 from gossamer.dashboard.routes import Addresses
 from gossamer.engine.errors import FlowError
+from gossamer.engine.files import user_folder
+from gossamer.engine.unit import meanwhile
 from gossamer.values.errors import GossamerError, UsageError
 
 # The front end. A browser keeps its files and asks whether they are still the same, so loading a page again costs a line for each.
@@ -251,7 +253,7 @@ def serve(
         except OSError as error:
             given = f"--certificate {listening.certificate} --key {listening.key}"
             raise UsageError(f"{given}: cannot be read as PEM: {error.strerror or error}") from None
-    keys = read_keys(keys_file())
+    keys = read_keys(user_folder("state") / "dashboard-keys.json")
     with listening_socket(listening.name, listening.port, MAX_CONNECTIONS) as bound:
         port = bound.getsockname()[1]
         crawls, replays = Crawls(places, lambda: sites.folders(sites.sites_file())), questions.Replays()
@@ -272,10 +274,8 @@ def serve(
 
 
 async def _serve(server: uvicorn.Server, bound: socket.socket, *, is_child: bool) -> None:
-    watch = asyncio.create_task(_until_parent_ends(server)) if is_child else None
-    await server.serve(sockets=[bound])
-    if watch is not None:
-        watch.cancel()
+    async with meanwhile(*([_until_parent_ends(server)] if is_child else ())):
+        await server.serve(sockets=[bound])
 
 
 async def _until_parent_ends(server: uvicorn.Server) -> None:

@@ -59,11 +59,6 @@ class Keys(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return Access.FULL if is_full else Access.READ if is_read else Access.NOTHING
 
 
-def keys_file() -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "gossamer" / "dashboard-keys.json"
-
-
 def read_keys(path: Path) -> Keys:
     """The keys in this file; where there is none it is made, with new ones.
     Raises UsageError: the file cannot be read or made, holds something else, or others can read it."""

@@ -41,7 +41,8 @@ from gossamer.dashboard.exporting import Exporter, Exports, ExportWish, NamedExp
 from gossamer.dashboard.jobs import JobDone, LogTail, Restore, log_tail, restore, resume
 from gossamer.dashboard.questions import Questions, Replays, ShownPage, answerable
 from gossamer.dashboard.routes import Addresses, CrawlAnswer, number_in
-from gossamer.dashboard.sites import Layout, layouts_folder, read_form, read_layout, write_layout
+from gossamer.dashboard.sites import LAYOUTS, Layout, read_form, read_layout, write_layout
+from gossamer.engine.files import user_folder
 from gossamer.engine.planning import plan
 from gossamer.engine.subjects import offered
 from gossamer.engine.transports import GROUP
@@ -275,7 +276,7 @@ async def _hosts(crawls: Crawls, request: Request, shown: ShownCrawl) -> ListedH
 
 
 async def _keep_layout(request: Request, shown: ShownCrawl) -> object:
-    return await shown.run(write_layout, layouts_folder(), shown.key, await request.body())
+    return await shown.run(write_layout, user_folder("state") / LAYOUTS, shown.key, await request.body())
 
 
 async def _do_order(request: Request, shown: ShownCrawl) -> JobDone:
@@ -308,7 +309,7 @@ def add_of_crawl(at: Addresses, questions: Questions, exporter: Exporter, stream
     one("/graph", told_by(graph_of, "agent"), GraphPicture)
     one("/unit", told_by(instances_of, "name", needs="unit"), UnitInstances)
     one("/traps", told_by(suspicions_of), Suspicions)
-    one("/layout", lambda _, shown: shown.run(read_layout, layouts_folder(), shown.key), Layout)
+    one("/layout", lambda _, shown: shown.run(read_layout, user_folder("state") / LAYOUTS, shown.key), Layout)
     one("/layout", _keep_layout, Layout, takes=Layout)
     one("/story", told_by(story_of, "url", needs="URL"), Story)
     one("/document", told_by(view_archived, "url", "at", needs="URL"), ArchivedView)

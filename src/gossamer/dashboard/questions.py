@@ -34,8 +34,9 @@ from gossamer.analysis.replaying import (
 from gossamer.dashboard.contract import DashboardPage, PageFunction
 from gossamer.dashboard.crawls import Crawls, ShownCrawl
 from gossamer.dashboard.routes import number_in
-from gossamer.dashboard.sites import config_folder, read_form, read_kept, write_kept
+from gossamer.dashboard.sites import read_form, read_kept, write_kept
 from gossamer.engine.errors import FlowError
+from gossamer.engine.files import user_folder
 from gossamer.engine.subjects import found_at, subjects
 from gossamer.engine.worker import Caller, Use
 from gossamer.engine.workers import WorkerFailed, answered
@@ -208,7 +209,7 @@ class ReportNames(msgspec.Struct, frozen=True):
 
 def questions_file() -> Path:
     """The file of saved questions: `$XDG_CONFIG_HOME/gossamer/reports.json`."""
-    return config_folder() / "reports.json"
+    return user_folder("config") / "reports.json"
 
 
 def names_of_reports(path: Path) -> ReportNames:

@@ -20,19 +20,13 @@ from urllib.parse import parse_qs, quote, urlsplit
 import msgspec
 
 from gossamer.engine.errors import refusing
-from gossamer.engine.files import NotPrivate, private, replace_private
+from gossamer.engine.files import NotPrivate, private, replace_private, user_folder
 from gossamer.values.errors import GossamerError, UsageError
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 #: Bytes of such a file that are read: more than what is kept can come to.
 _MOST = 8 << 20
-
-
-def config_folder() -> Path:
-    """The folder of these files: `$XDG_CONFIG_HOME/gossamer`, usually `~/.config/gossamer`."""
-    config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(config) / "gossamer"
 
 
 def read_kept(path: Path, kind: type[T]) -> T:
@@ -72,6 +66,9 @@ def write_kept(path: Path, value: msgspec.Struct) -> None:
 #: Units of a picture that are remembered, and how far from its middle one may lie.
 MOST_UNITS, FAR = 5_000, 1_000_000
 
+#: The folder of layouts, among the user's files of state.
+LAYOUTS = "layouts"
+
 #: Layouts that are kept; the one that was not changed for the longest time goes.
 KEPT = 500
 
@@ -86,12 +83,6 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Unit -> x and y."""
     is_still: bool = False
     """The picture does not arrange itself."""
-
-
-def layouts_folder() -> Path:
-    """The folder of layouts: `$XDG_STATE_HOME/gossamer/layouts`."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "gossamer" / "layouts"
 
 
 def read_layout(folder: Path, key: str) -> Layout:
@@ -155,7 +146,7 @@ class ListedSites(msgspec.Struct, frozen=True):
 
 
 def sites_file() -> Path:
-    return config_folder() / "sites.json"
+    return user_folder("config") / "sites.json"
 
 
 def list_sites(path: Path) -> ListedSites:

@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, Literal, NoReturn
 
 from gossamer.engine.errors import SettingError
 
@@ -42,6 +42,12 @@ def toml_of(text: str, source: str, kind: type[Exception]) -> dict[str, Any]:
         raise kind(f"{source}: not TOML: {error}") from None
     except RecursionError:
         raise kind(f"{source}: not TOML: too many brackets within each other") from None
+
+
+def user_folder(kind: Literal["cache", "config", "state"]) -> Path:
+    """The folder of this program among a user's files of a kind (XDG): `$XDG_CACHE_HOME/gossamer`, usually `~/.cache/gossamer`."""
+    usual = ".local/state" if kind == "state" else f".{kind}"
+    return Path(os.environ.get(f"XDG_{kind.upper()}_HOME") or Path.home() / usual, "gossamer")
 
 
 # -- files that only grow

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gossamer.cli.helping import crawl_to_read, digits_of, in_form, instant, opened, tell_damage, to_file
+from gossamer.cli.helping import crawl_to_read, digits_of, in_form, instant, opened, option, tell_damage, to_file
 from gossamer.cli.saying import shown, tell
 from gossamer.values.errors import UsageError
 
@@ -35,21 +35,13 @@ _PLAIN = "\x1b[0m"
 
 @click.command()
 @crawl_to_read
-@click.option(
-    "--since", metavar="T", help="Show only changes found at this time or later, as 2026-03-01, or 1d for a day ago."
-)
-@click.option(
-    "--host", "hosts", multiple=True, metavar="HOST", help="Show only changes on this host or below it (repeatable)."
-)
-@click.option(
-    "--kind", "kinds", multiple=True, type=click.Choice(_KINDS), help="Show only changes of this kind (repeatable)."
-)
+@option("--since T", "Show only changes found at this time or later, as 2026-03-01, or 1d for a day ago.")
+@option("--host hosts HOST...", "Show only changes on this host or below it (repeatable).")
+@option("--kind kinds", "Show only changes of this kind (repeatable).", multiple=True, type=click.Choice(_KINDS))
 @in_form(("table", "csv", "jsonl"), "Write the list in this format; CSV and JSON lines hold all of it.")
 @to_file
-@click.option(
-    "--limit",
-    type=click.IntRange(0),
-    help=f"Show at most this many of the newest changes [default: {SHOWN}; 0 for all].",
+@option(
+    "--limit", f"Show at most this many of the newest changes [default: {SHOWN}; 0 for all].", type=click.IntRange(0)
 )
 def changes(
     directory: str,
@@ -105,21 +97,19 @@ def changes(
 @click.command()
 @crawl_to_read
 @click.argument("url", metavar="URL")
-@click.option(
+@option(
     "--at",
+    "Compare the versions that were current at these times, as 20260301 20260308 (UTC).",
     nargs=2,
     metavar="T1 T2",
-    help="Compare the versions that were current at these times, as 20260301 20260308 (UTC).",
 )
-@click.option("--source", "of_source", is_flag=True, help="Compare the documents as they came, not their texts.")
-@click.option(
-    "-U",
-    "--unified",
-    "context",
+@option("--source of_source", "Compare the documents as they came, not their texts.")
+@option(
+    "-U --unified context",
+    "Show this many lines around each difference.",
     type=click.IntRange(0, 1_000),
     default=3,
     show_default=True,
-    help="Show this many lines around each difference.",
 )
 def diff(directory: str, url: str, at: tuple[str, str] | None, of_source: bool, context: int) -> None:
     """Show how the text of URL differs between two stored versions, in the crawl in DIR.

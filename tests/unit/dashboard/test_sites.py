@@ -13,7 +13,6 @@ from gossamer.dashboard.questions import names_of_reports, save_questions
 from gossamer.dashboard.sites import (
     ListedSite,
     ListedSites,
-    config_folder,
     entrance,
     folders,
     is_own,
@@ -164,4 +163,4 @@ def test_crawls_of_sites_are_shown_by_their_name_and_those_of_others_are_not(tmp
 
 def test_the_list_lies_in_the_folder_of_the_users_choices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert sites_file().parent == config_folder() == tmp_path / "gossamer"
+    assert sites_file().parent == tmp_path / "gossamer"

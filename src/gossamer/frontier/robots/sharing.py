@@ -26,6 +26,7 @@ import xxhash
 
 from gossamer.engine import processes
 from gossamer.engine.ends import Uses
+from gossamer.engine.files import user_folder
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.frontier.robots.contract import Lesson, RobotsAnswers, RobotsRuling, RobotsVerdict
@@ -66,8 +67,7 @@ CREATE TABLE IF NOT EXISTS claims (name TEXT PRIMARY KEY, until REAL NOT NULL, p
 
 def robots_cache_folder() -> Path:
     """The folder of the file: `$XDG_CACHE_HOME/gossamer/robots`, usually `~/.cache/gossamer/robots`."""
-    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(folder) / "gossamer" / "robots"
+    return user_folder("cache") / "robots"
 
 
 class UserRobotsAnswersSheet(Sheet, frozen=True):

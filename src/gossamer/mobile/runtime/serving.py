@@ -37,6 +37,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Scope
 
 from gossamer.crawls.http_server import Guard, is_loopback, json_answer, listening_socket, server
+from gossamer.engine.files import user_folder
 from gossamer.mobile.confined.keeper import ProcessLimits, walls_here
 from gossamer.mobile.contract import (
     MAX_CRAWLER,
@@ -89,8 +90,7 @@ def read_listening(text: str, *, tls: bool = False) -> RuntimeAddress:
 def state_folder(text: str = "", *, is_new: bool = False) -> Path:
     """Where a runtime keeps keys, crawlers and results: a folder of the user's own; `is_new`: it may have to be made.
     Raises UsageError: it cannot be made, or others can write to it."""
-    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    folder = Path(text) if text else Path(state) / "gossamer" / "runtime"
+    folder = Path(text) if text else user_folder("state") / "runtime"
     try:
         if is_new:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

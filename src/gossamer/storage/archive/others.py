@@ -23,6 +23,7 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
 
 from gossamer.engine.errors import refusing
+from gossamer.engine.files import user_folder
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.url import canonical
 
@@ -69,8 +70,7 @@ class ReplayIndex:
             with refusing(ReplayError, f"{path} cannot be read"):
                 found = path.stat()
             digest.update(msgspec.json.encode([str(path.resolve()), found.st_size, found.st_mtime_ns]))
-        folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        self.path = (cache or Path(folder, "gossamer", "replay")) / f"{digest.hexdigest()[:32]}.replay"
+        self.path = (cache or user_folder("cache") / "replay") / f"{digest.hexdigest()[:32]}.replay"
         self.unreadable = 0
         """Records without a URL that can be asked for."""
         self._database: sqlite3.Connection
