@@ -110,7 +110,7 @@ class _Ledger(_Set):
             return sum(len(group.offer(urls)) for urls in pages)
 
     def disk(self) -> int:
-        return self._ledger.size()
+        return sum(self._ledger.sizes().values())
 
     def begin(self) -> None:
         self._ledger.seen.asked = self._ledger.seen.missed = 0

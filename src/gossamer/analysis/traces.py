@@ -5,6 +5,7 @@ Place in the flow: telling a story asks here. The link table is asked as `gossam
 to tell of. The judges are made as the crawl makes them, in a life of their own; they ask no ledger, but what it knows of this URL.
 """
 
+import contextlib
 import mmap
 import re
 import time
@@ -185,17 +186,11 @@ def redirects_from(database: Database, directory: Path, url: str, record: Locati
 
 def _location_of(directory: Path, record: Location, url: str) -> str:
     """The URL that the Location field of an archived answer names; empty where it names none."""
-    try:
-        head = read_record(directory, record).head
-    except (OSError, CrawlDirectoryError):
-        return ""  # it is told by those who look after the archive
-    for line in head.split(b"\r\n")[1:]:
-        name, _, value = line.partition(b":")
-        if name.strip().lower() == b"location":
-            try:
-                return canonical(of_field(value.strip().decode("latin-1")), url)
-            except UnreadableUrl:
-                return ""
+    with contextlib.suppress(
+        OSError, CrawlDirectoryError, UnreadableUrl
+    ):  # damage is told by those who look after the archive
+        if location := read_record(directory, record).header("location"):
+            return canonical(of_field(location), url)
     return ""
 
 

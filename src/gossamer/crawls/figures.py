@@ -239,7 +239,7 @@ class RunFigures:
         ended_by = f"limit:{limit}" if limit else "stopped" if state == "stopped" else ""
         # A trap that a person has confirmed is refused, and is no guess any more.
         confirmed = [family for unit in self._units.providers(LearntTraps) for family in unit.confirmed]
-        set_aside = counters.get("set_aside", 0) - sum(self._units.ledger.set_aside(one).count for one in confirmed)
+        set_aside = counters.get("set_aside", 0) - sum(self._units.ledger.shelf.row(one).count for one in confirmed)
         seconds = time.monotonic() - self._began
         here = counters.get("pages", 0) - self.pages_before
         return Summary(

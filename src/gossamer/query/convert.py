@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.engine.errors import refusing
 from gossamer.engine.worker import Caller
 from gossamer.query.engine import ParquetWriter, select_table
 from gossamer.query.schema import EVERY, HOSTS_VIEW, lasting, select_from_log, tables_of, tables_that_ship
@@ -213,13 +214,12 @@ def sound_index(directory: Path) -> str:
     notes = read_notes(directory)
     if notes is None or damaged_index(directory, notes) is None:
         return ""
-    with converting(directory, wait=True):
-        try:
-            done = write_index(directory)
-        except OSError as error:
-            told = f"{directory / INDEX} is damaged, and cannot be made again: {error.strerror or error}"
-            raise CrawlDirectoryError(f"{told}; copy the crawl where it can be written") from None
-    return done.told
+    told, advice = (
+        f"{directory / INDEX} is damaged, and cannot be made again",
+        "; copy the crawl where it can be written",
+    )
+    with converting(directory, wait=True), refusing(CrawlDirectoryError, told, advice):
+        return write_index(directory).told
 
 
 def index_now(directory: Path, workspace: Path) -> Path:

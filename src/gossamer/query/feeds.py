@@ -33,8 +33,6 @@ from gossamer.storage.tables.contract import (
     TableSpec,
 )
 from gossamer.storage.tables.places import (
-    CommittedMark,
-    Segment,
     committed,
     open_runs,
     reading,
@@ -244,7 +242,11 @@ class Feed:
         for one in logs:
             if f"{one.stem}.parquet" in files.made:
                 continue
-            end = _committed_end(one, told[one.agent]) if (one.agent, one.run) in still_open else None
+            end = None  # all of it is committed, but of the run that still writes
+            if (one.agent, one.run) in still_open:
+                mark = told[one.agent]
+                serial, reached = mark.ends.get(one.table, (0, 0)) if mark.run == one.run else (0, 0)
+                end = None if one.serial < serial else reached if one.serial == serial else 0
             if end != 0:
                 found[one.agent, one.run, one.serial] = _Part(one.agent, one.run, one.serial, one.path, end)
         generation = max((run_of_name(path.name) for path in files.current), default=0)
@@ -267,12 +269,6 @@ class Feed:
 
 def _moved(mark: FeedMark, part: _Part, taken: int) -> FeedMark:
     return FeedMark(mark.generation, {**mark.places, part.agent: FeedPlace(part.run, part.serial, taken)})
-
-
-def _committed_end(segment: Segment, told: CommittedMark) -> int | None:
-    """The end of the committed rows in a segment of the run that writes; None where all of it is committed."""
-    serial, end = told.ends.get(segment.table, (0, 0)) if told.run == segment.run else (0, 0)
-    return None if segment.serial < serial else end if segment.serial == serial else 0
 
 
 class _PartReader:
@@ -335,7 +331,13 @@ def _sql_of(part: _Part, name: Path, table: TableSpec | None, start: int) -> tup
     if not part.is_log:
         name.symlink_to(part.path.resolve())
         return select_table(table, [name]), _size(part)
-    end = _copied(part.path, name, start, part.end)
+    with part.path.open("rb") as rows, name.open("wb") as copy:
+        rows.seek(start)
+        if part.end is None:
+            shutil.copyfileobj(rows, copy)
+        else:
+            copy.writelines(pieces_of(rows, part.end - start))
+        end = rows.tell()
     return select_from_log(table, [name]) if table is not None else "SELECT 1 WHERE false", end
 
 
@@ -353,14 +355,3 @@ def _length(cells: tuple[object, ...]) -> int:
 
 def _size(part: _Part) -> int:
     return part.path.stat().st_size if part.end is None else part.end
-
-
-def _copied(source: Path, target: Path, start: int, end: int | None) -> int:
-    """Copy whole lines of a log from one byte to another; returns where they end."""
-    with source.open("rb") as rows, target.open("wb") as copy:
-        rows.seek(start)
-        if end is None:
-            shutil.copyfileobj(rows, copy)
-            return rows.tell()
-        copy.writelines(pieces_of(rows, end - start))
-        return rows.tell()

@@ -23,7 +23,7 @@ import msgspec
 
 from gossamer._version import __version__
 from gossamer.engine.errors import UnknownName
-from gossamer.engine.subjects import found_at, offered
+from gossamer.engine.subjects import found_at, loaded, offered
 from gossamer.engine.worker import Caller
 from gossamer.query.engine import Error
 from gossamer.query.feeds import Feed
@@ -114,11 +114,7 @@ class PackageFollower(Follower):
             entry = next(iter(offered(GROUP, name)), None)
             if entry is None:
                 raise UnknownName(f"no installed package offers the follower {name!r}")
-            try:
-                make: Callable[[Path], FeedConsumer] = entry.load()
-            except (ImportError, AttributeError) as error:
-                raise UnknownName(f"follower {name!r} cannot be loaded from {entry.value}: {error}") from error
-            self._consumers.append(make(directory))
+            self._consumers.append(loaded(entry, "follower")(directory))
 
 
 def feed_all(

@@ -179,7 +179,11 @@ class HostList:
             with self._connection.cursor() as reader:
                 reader.execute("BEGIN")
                 if offset + limit <= NEAR:
-                    total, numbers = _near(reader, text, sort, descending, offset, limit)
+                    counted = "SELECT count(*) FROM hosts WHERE contains(host, ?)"
+                    [(total,)] = reader.execute(counted, [text]).fetchall()
+                    order = f"{sort} {'DESC' if descending else 'ASC'} NULLS LAST, number LIMIT {limit} OFFSET {offset}"
+                    near = f"SELECT number FROM listed WHERE contains(host, ?) ORDER BY {order}"
+                    numbers = [number for (number,) in reader.execute(near, [text]).fetchall()]
                 else:
                     # Putting a million rows into an order takes some tenths of a second, so it is kept.
                     orders, asked = self._orders, (sort, descending, text)
@@ -188,8 +192,7 @@ class HostList:
                         while len(orders) >= ORDERS:
                             orders.pop(next(iter(orders)), None)
                         orders[asked] = found
-                    order = orders[asked]
-                    total, numbers = len(order), order[offset : offset + limit].tolist()
+                    total, numbers = len(orders[asked]), orders[asked][offset : offset + limit].tolist()
                 rows = _rows(reader, numbers)
         except Error:
             raise CrawlDirectoryError("the list of hosts was given up meanwhile; ask again") from None
@@ -262,14 +265,6 @@ def _places(keys: Any) -> Any:
     packed = (keys - low << bits) | np.arange(len(keys))
     packed.sort()
     return packed & ((1 << bits) - 1)
-
-
-def _near(reader: Connection, text: str, sort: str, descending: bool, offset: int, limit: int) -> tuple[int, list[int]]:
-    """How many rows there are, and the numbers of some that are near the beginning of an order."""
-    [(total,)] = reader.execute("SELECT count(*) FROM hosts WHERE contains(host, ?)", [text]).fetchall()
-    order = f"{sort} {'DESC' if descending else 'ASC'} NULLS LAST, number"
-    sql = f"SELECT number FROM listed WHERE contains(host, ?) ORDER BY {order} LIMIT {limit} OFFSET {offset}"
-    return int(total), [number for (number,) in reader.execute(sql, [text]).fetchall()]
 
 
 def _rows(reader: Connection, numbers: list[int]) -> list[dict[str, Any]]:

@@ -200,20 +200,17 @@ def make_item_views(connection: Connection) -> list[str]:
                 ") AS objects, json_each(objects.data) AS each) GROUP BY key ORDER BY min(number), min(place) LIMIT ?",
                 [name, item_files.MOST_COLUMNS],
             ).fetchall()
-            fields = [(str(key), list(types)) for key, types in rows if _PLAIN.match(str(key))]
-            connection.execute(f'CREATE VIEW {SCHEMA}."{kind}" AS {_selected(name, fields)}')
+            # SQL knows names without regard to case: of fields that differ in nothing else the first is a column.
+            fields: dict[str, tuple[str, list[str]]] = {}
+            for key, types in rows:
+                if _PLAIN.match(str(key)):
+                    fields.setdefault(str(key).lower(), (str(key), list(types)))
+            columns = [_column(*field) for field in fields.values()]
+            columns += [f"{own} AS {other if own in fields else own}" for own, other in item_files.ORIGIN.items()]
+            selected = f"SELECT {', '.join(columns)} FROM items WHERE lower(kind) = {literal(name)}"
+            connection.execute(f'CREATE VIEW {SCHEMA}."{kind}" AS {selected}')
             made.append(f"{SCHEMA}.{kind}")
     return made
-
-
-def _selected(kind: str, fields: Sequence[tuple[str, list[str]]]) -> str:
-    # SQL knows names without regard to case: of fields that differ in nothing else the first is a column.
-    names: dict[str, tuple[str, list[str]]] = {}
-    for name, types in fields:
-        names.setdefault(name.lower(), (name, types))
-    columns = [_column(*field) for field in names.values()]
-    columns += [f"{name} AS {other if name in names else name}" for name, other in item_files.ORIGIN.items()]
-    return f"SELECT {', '.join(columns)} FROM items WHERE lower(kind) = {literal(kind)}"
 
 
 def _column(name: str, types: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from gossamer.storage.ledger.contract import Group
 from gossamer.storage.ledger.ledger import LedgerSheet, RocksLedger
 from gossamer.storage.logs import LOG_PATH, MAX_LINE_BYTES
 from gossamer.storage.tables.log import TableLog, TableLogSheet
-from gossamer.storage.tables.places import closed, mark_closed, open_runs, segments
+from gossamer.storage.tables.places import closed_segments, mark_closed, segments
 from gossamer.storage.tables.row_tables import MAX_FRAME_LINKS, HostRow
 from gossamer.testing.storage import visit
 from gossamer.values.visit import Item, Link, Location
@@ -97,17 +97,17 @@ def test_an_item_that_is_too_large_is_told_and_not_kept(tmp_path: Path) -> None:
 
 def test_a_segment_is_closed_by_the_next_and_a_run_by_the_next(tmp_path: Path) -> None:
     first = table_log(tmp_path, "pages", "items", segment_bytes=1)
-    assert closed(segments(tmp_path), open_runs(tmp_path)) == []
+    assert closed_segments(tmp_path) == []
     first.append([visit()], [None])
-    assert closed(segments(tmp_path), open_runs(tmp_path)) == []
+    assert closed_segments(tmp_path) == []
     first.append([visit()], [None])
-    assert [one.serial for one in closed(segments(tmp_path), open_runs(tmp_path))] == [1]
+    assert [one.serial for one in closed_segments(tmp_path)] == [1]
     second = table_log(tmp_path, "pages")
     second.append([visit()], [None])
     assert len(segments(tmp_path)) == 3
-    assert len(closed(segments(tmp_path), open_runs(tmp_path))) == 2
+    assert len(closed_segments(tmp_path)) == 2
     mark_closed(tmp_path)
-    assert closed(segments(tmp_path), open_runs(tmp_path)) == segments(tmp_path)
+    assert closed_segments(tmp_path) == segments(tmp_path)
 
 
 def test_ends_are_those_of_the_files(tmp_path: Path) -> None:

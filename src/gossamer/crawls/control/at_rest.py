@@ -228,7 +228,7 @@ def standing_of_ledger(directory: Path, ledger: RocksLedger, snapshot: Path | No
             set_aside=set_aside,
             waits=[
                 *waits.waits_at_rest(
-                    ledger.owed(waits.MOST_COUNTED),
+                    ledger.queues.delayed.owed(waits.MOST_COUNTED),
                     hosts if queued else [],
                     ledger.clock.now(),
                     set_aside,

@@ -168,7 +168,7 @@ def waits_of(crawl: "CrawlAtWork", *, set_aside: int, queued: int, in_flight: in
         *([Wait("disk_full")] if for_disk else ()),
         *([Wait("memory")] if frontier.totals.is_over_memory else ()),
         *(Wait("network_down", until=now + probe) for probe in probes if probe is not None),
-        *retry_waits(crawl.ledger.owed(MOST_COUNTED)),
+        *retry_waits(crawl.ledger.queues.delayed.owed(MOST_COUNTED)),
         *_hosts(crawl, now, 0 if in_flight else queued),
         *([Wait("look_ups", hosts=look_ups)] if (look_ups := int(frontier.metrics.snapshot()["lookups"])) else []),
         *([Wait("slow_pages", len(slow), names=slowest, seconds=round(slow[0].seconds, 1))] if slow else ()),

@@ -30,6 +30,7 @@ import msgspec
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
+from gossamer.engine.errors import refusing
 from gossamer.engine.subjects import found_at, shipped
 from gossamer.storage.archive.records import record_id
 from gossamer.storage.recovery import in_store
@@ -141,12 +142,8 @@ def read_record(directory: Path, location: Location, most: int = sys.maxsize) ->
 
 def _at(path: Path, location: Location) -> Iterator[bytes]:
     """The content of the member at a location. Raises CrawlDirectoryError: its file cannot be read."""
-    try:
-        with opened(path) as file:
-            yield from (piece for piece, _ in _unpacked(file, location.offset, location.offset + location.length))
-    except OSError as error:
-        why = error.strerror or error
-        raise CrawlDirectoryError(f"{path} cannot be read: {why}; bring it back from a copy") from None
+    with refusing(CrawlDirectoryError, f"{path} cannot be read", "; bring it back from a copy"), opened(path) as file:
+        yield from (piece for piece, _ in _unpacked(file, location.offset, location.offset + location.length))
 
 
 class _Broken(Exception):

@@ -17,6 +17,7 @@ import errno
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -50,25 +51,20 @@ _DISK_TROUBLE = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.ENODEV, errno.ENOENT, errno.EACCES}
 )
 
-_IN_USE = "it is part of the file that is open"
-_TOLD = "it is told in the first record of each file"
+#: Settings of the file that is open, and those that each file tells in its first record.
+_kept = partial(setting, restart="it is part of the file that is open")
+_told = partial(setting, restart="it is told in the first record of each file")
 
 
 class WarcSheet(AgentSheet, frozen=True):
     prefix: Annotated[
-        str,
-        setting(
-            "Begin file names with this: `PREFIX-AGENT-TIMESTAMP-SERIAL.warc.gz`.",
-            restart=_IN_USE,
-            pattern=r"^[A-Za-z0-9._-]+$",
-        ),
+        str, _kept("Begin file names with this: `PREFIX-AGENT-TIMESTAMP-SERIAL.warc.gz`.", pattern=r"^[A-Za-z0-9._-]+$")
     ] = "gossamer"
     disks: Annotated[
         tuple[str, ...],
-        setting(
+        _kept(
             "Also write archive files to these directories on other disks, in turn with the crawl directory; `warc/` "
             "holds links to them. A disk that fails is left out, and the next one takes its group.",
-            restart=_IN_USE,
             names="a folder",
         ),
     ] = ()
@@ -93,24 +89,15 @@ class WarcSheet(AgentSheet, frozen=True):
             ge=0,
         ),
     ] = 65_536
-    operator: Annotated[str, setting("Name this operator of the crawl in the archive.", restart=_TOLD)] = ""
-    contact: Annotated[str, setting("Name this contact of the operator in the archive.", restart=_TOLD)] = ""
-    user_agent: Annotated[
-        str, setting("Name this User-Agent field in the archive, as the one that was sent.", restart=_TOLD)
-    ] = ""
-    description: Annotated[str, setting("Describe the purpose of the crawl in the archive.", restart=_TOLD)] = ""
-    robots: Annotated[
-        str, setting("Note in the archive whether the crawl obeyed robots.txt: `obey` or `ignore`.", restart=_TOLD)
-    ] = ""
+    operator: Annotated[str, _told("Name this operator of the crawl in the archive.")] = ""
+    contact: Annotated[str, _told("Name this contact of the operator in the archive.")] = ""
+    user_agent: Annotated[str, _told("Name this User-Agent field in the archive, as the one that was sent.")] = ""
+    description: Annotated[str, _told("Describe the purpose of the crawl in the archive.")] = ""
+    robots: Annotated[str, _told("Note in the archive whether the crawl obeyed robots.txt: `obey` or `ignore`.")] = ""
     tls: Annotated[
-        str,
-        setting(
-            "Note this about the servers' certificates in the archive; empty if they were verified.", restart=_TOLD
-        ),
+        str, _told("Note this about the servers' certificates in the archive; empty if they were verified.")
     ] = ""
-    software: Annotated[str, setting("Name this program and version in the archive.", restart=_TOLD)] = (
-        f"Gossamer/{__version__}"
-    )
+    software: Annotated[str, _told("Name this program and version in the archive.")] = f"Gossamer/{__version__}"
 
 
 class WarcLane:

@@ -60,14 +60,6 @@ class LedgerRewriting:
         """Write a batch, which adds to counters and takes away so many unfinished tasks."""
         self._write(batch, counts or {}, finished)
 
-    def copy(self, family: str, entries: Iterable[tuple[bytes, bytes]]) -> None:
-        for part in parts(entries):
-            batch = self.store.batch()
-            put = batch.putter(family)
-            for key, value in part:
-                put(key, value)
-            self.write(batch)
-
     def drop(self, family: str, keys: Iterable[bytes], *, unfinished: int = 0) -> int:
         """Delete keys; each stands for so many unfinished tasks. Returns how many keys."""
         gone = 0
@@ -133,7 +125,11 @@ def move(
             for key, data in store.scan("documents", b"", b"\xff" * 32)
             if (row := _rows.decode(data)).location is not None and (there := place(row.location)) is not None
         )
-        rewriting.copy("documents", moved)
+        for part in parts(moved):
+            batch = store.batch()
+            for key, value in part:
+                batch.put("documents", key, value)
+            rewriting.write(batch)
     ends = ledger.committed_ends()
     ledger.give_up_ends({file: None for file in old if file in ends})
 

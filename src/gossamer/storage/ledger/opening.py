@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from gossamer.engine.errors import refusing
 from gossamer.engine.files import Point, crash_at, replace_file, scratch, take_lock
 from gossamer.storage.ledger import schema
 from gossamer.storage.ledger.layout import END_PREFIX, RULE_KEY, SECRET_KEY, STATE_KEY, LedgerKeys, Marks, after
@@ -47,12 +48,10 @@ class ProcessLock:
         """Take the lock, at once or not at all. Raises CrawlDirectoryError: another process holds it, or the directory cannot be
         written."""
         self.path = path
-        try:
+        advice = "; resume where the crawl directory can be written"
+        with refusing(CrawlDirectoryError, f"cannot write to {path.parent}", advice):
             path.parent.mkdir(parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            text = f"cannot write to {path.parent}: {error.strerror or error}; resume where the crawl directory can be written"
-            raise CrawlDirectoryError(text) from None
         if not take_lock(descriptor, _LOOK):
             holder = os.read(descriptor, 32).decode("ascii", "replace").strip()
             os.close(descriptor)

@@ -5,6 +5,7 @@ Place in the flow: :class:`~gossamer.storage.ledger.ledger.RocksLedger` derives 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Annotated, Literal
 
@@ -20,7 +21,7 @@ from gossamer.storage.ledger.queues import HostQueues
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
 from gossamer.storage.ledger.spaces import KeptSpaces
 from gossamer.storage.ledger.store import Batch, RocksStore
-from gossamer.storage.ledger.waiting import AsideTasks, Owed
+from gossamer.storage.ledger.waiting import AsideTasks
 from gossamer.storage.seen.memory import RecentlyUsed
 from gossamer.values.hosts import Division
 from gossamer.values.ledger_rows import DocumentRow, HostState
@@ -30,15 +31,13 @@ from gossamer.values.url import host_of
 
 _MADE = "it is fixed when the crawl is made"
 
-_OPEN = "it is part of the store that is open"
+_fixed = partial(setting, restart="it is part of the store that is open")
 
 
 class LedgerSheet(AgentSheet, frozen=True):
-    existing: Annotated[
-        bool, setting("Refuse to begin a new ledger, because the crawl is being resumed.", restart=_OPEN)
-    ] = False
+    existing: Annotated[bool, _fixed("Refuse to begin a new ledger, because the crawl is being resumed.")] = False
     private: Annotated[
-        bool, setting("Make the ledger and its checkpoints unreadable for other users of the machine.", restart=_OPEN)
+        bool, _fixed("Make the ledger and its checkpoints unreadable for other users of the machine.")
     ] = False
     durability: Annotated[
         Literal["kill", "power"],
@@ -48,67 +47,49 @@ class LedgerSheet(AgentSheet, frozen=True):
         ),
     ] = "kill"
     cache: Annotated[
-        int,
-        setting(
-            "Keep at most this many bytes of the store's blocks unpacked in memory.",
-            unit="bytes",
-            restart=_OPEN,
-            ge=1 << 20,
-        ),
+        int, _fixed("Keep at most this many bytes of the store's blocks unpacked in memory.", unit="bytes", ge=1 << 20)
     ] = 16 << 20
     buffers: Annotated[
-        int,
-        setting(
-            "Use at most this much memory for the write buffers of the store.", unit="bytes", restart=_OPEN, ge=1 << 20
-        ),
+        int, _fixed("Use at most this much memory for the write buffers of the store.", unit="bytes", ge=1 << 20)
     ] = 24 << 20
     log: Annotated[
         int,
-        setting(
+        _fixed(
             "Let the write-ahead log grow to this size; opening the ledger reads at most this much.",
             unit="bytes",
-            restart=_OPEN,
             ge=1 << 20,
         ),
     ] = 32 << 20
     recent: Annotated[
         int,
-        setting(
+        _fixed(
             "Cache at most this many recent and popular URLs in front of the seen set; each takes 172 bytes.",
             unit="URLs",
-            restart=_OPEN,
             ge=1,
         ),
     ] = 131_072
     memory: Memory = None
     held: Annotated[
         int,
-        setting(
+        _fixed(
             "Let at most this many hosts take turns; each takes about 1,500 bytes of memory, and the others wait on "
             "the disk.",
             unit="hosts",
-            restart=_OPEN,
             ge=1,
         ),
     ] = 32_768
     turn: Annotated[
-        int,
-        setting(
-            "Take this many tasks of a host, then let a waiting host have its place.", unit="tasks", restart=_OPEN, ge=1
-        ),
+        int, _fixed("Take this many tasks of a host, then let a waiting host have its place.", unit="tasks", ge=1)
     ] = 256
     buffered: Annotated[
         int,
-        setting(
+        _fixed(
             "Hold at most this many tasks in all dequeue buffers together; each takes about 400 bytes.",
             unit="tasks",
-            restart=_OPEN,
             ge=0,
         ),
     ] = 32_768
-    refill: Annotated[
-        int, setting("Fill the dequeue buffer of a host up to this many tasks.", unit="tasks", restart=_OPEN, ge=1)
-    ] = 32
+    refill: Annotated[int, _fixed("Fill the dequeue buffer of a host up to this many tasks.", unit="tasks", ge=1)] = 32
 
     depth: Depth = None
     division: Annotated[
@@ -314,9 +295,6 @@ class LedgerReader(HostRows):
     def aside(self, after: Family | None = None) -> Iterator[SetAside]:
         return self.shelf.rows(after)
 
-    def set_aside(self, family: Family) -> SetAside:
-        return self.shelf.row(family)
-
     def aside_tasks(self, family: Family) -> Iterator[Task]:
         return (task for _, tasks in self.shelf.chunks(family) for task in tasks)
 
@@ -359,11 +337,5 @@ class LedgerReader(HostRows):
     def read_through(self) -> int:
         return self._store.read_through()
 
-    def size(self) -> int:
-        return self._store.size()
-
     def sizes(self) -> Mapping[str, int]:
         return self._store.sizes()
-
-    def owed(self, most: int) -> Owed:
-        return self.queues.delayed.owed(most)

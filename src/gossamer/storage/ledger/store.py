@@ -328,9 +328,6 @@ class RocksStore:
             self._translated(family.flush)
             self._translated(partial(family.compact_range, None, None, options))
 
-    def size(self) -> int:
-        return sum(map(_in_tables, self._families.values()))
-
     def sizes(self) -> dict[str, int]:
         """Bytes of each family, with what waits in memory, estimated. The library keeps these sums: no file is looked at."""
         return {name: _in_tables(family) + in_memory(family) for name, family in self._families.items()}

@@ -7,6 +7,7 @@ time an heir writes its own files, and the log begins anew.
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -19,7 +20,7 @@ from gossamer.storage.ledger.contract import Group
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.values.errors import CrawlDirectoryError
 
-_OPEN = "it is part of the set that is open"
+_fixed = partial(setting, restart="it is part of the set that is open")
 
 
 class LoggedSeenSheet(AgentSheet, frozen=True):
@@ -27,18 +28,12 @@ class LoggedSeenSheet(AgentSheet, frozen=True):
 
     gathered: Annotated[
         int,
-        setting(
-            "Write the set's own files after this many additions; the log holds them until then.",
-            unit="URLs",
-            restart=_OPEN,
-            ge=1,
+        _fixed(
+            "Write the set's own files after this many additions; the log holds them until then.", unit="URLs", ge=1
         ),
     ] = 100_000
     sync: Annotated[
-        bool,
-        setting(
-            "Wait for the disk after writing the set's own files, so that they survive a power cut.", restart=_OPEN
-        ),
+        bool, _fixed("Wait for the disk after writing the set's own files, so that they survive a power cut.")
     ] = False
 
 

@@ -12,6 +12,7 @@ as new until the sieve decides; so the budgets of hosts and domains count offers
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar, cast
@@ -39,7 +40,7 @@ STEPS = "sieve_steps"
 
 T = TypeVar("T")
 
-_OPEN = "it is part of the sieve that is open"
+_fixed = partial(setting, restart="it is part of the sieve that is open")
 
 
 class SieveSheet(AgentSheet, frozen=True):
@@ -47,25 +48,21 @@ class SieveSheet(AgentSheet, frozen=True):
 
     capacity: Annotated[
         int,
-        setting(
+        _fixed(
             "Merge this many offered URLs at once; each takes 20 bytes of memory, and 70 during the merge.",
             unit="URLs",
-            restart=_OPEN,
             ge=1,
         ),
     ] = 1 << 19
     recent: Annotated[
         int,
-        setting(
+        _fixed(
             "Cache at most this many recent and popular URLs in front of the sieve; each takes 171 bytes.",
             unit="URLs",
-            restart=_OPEN,
             ge=1,
         ),
     ] = 65_536
-    sync: Annotated[
-        bool, setting("Wait for the disk, so that merges and offers survive a power cut.", restart=_OPEN)
-    ] = False
+    sync: Annotated[bool, _fixed("Wait for the disk, so that merges and offers survive a power cut.")] = False
 
 
 class _Sieving(Provider[SieveSheet], Generic[T]):

@@ -33,7 +33,7 @@ from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 import msgspec
 
-from gossamer.engine.subjects import found_at, offered, subjects
+from gossamer.engine.subjects import found_at, loaded, offered, subjects
 from gossamer.engine.subjects import shipped as shipped_subjects
 from gossamer.values.task import Task
 from gossamer.values.visit import Location, Response, Visit
@@ -302,10 +302,7 @@ def table_named(name: str) -> Table:
     if entry is None:
         known = [*SHIPPED, *sorted({one.name for one in offered(GROUP)} - {*SHIPPED})]
         raise UnknownName(f"unknown table {name!r}{nearest(name, known)}")
-    try:
-        found = entry.load()
-    except (ImportError, AttributeError) as error:
-        raise UnknownName(f"table {name!r} cannot be loaded from {entry.value}: {error}") from error
+    found = loaded(entry, "table")
     if not isinstance(found, Table) or found.name != name:
         raise UnknownName(f"{entry.value} is not a table called {name!r}")
     return found

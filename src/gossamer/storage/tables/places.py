@@ -25,7 +25,7 @@ import fcntl
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -113,25 +113,17 @@ def open_runs(directory: Path) -> set[tuple[str, str]]:
     return {(path.parent.parent.name, path.read_text().strip()) for path in directory.glob(f"state/*/rows/{OPEN}")}
 
 
-def closed(all_of_them: Iterable[Segment], still_open: set[tuple[str, str]]) -> list[Segment]:
-    """Those segments that are not written any more, and that are committed to the last byte."""
-    found = list(all_of_them)
-    last: dict[tuple[str, str, str], int] = {}
-    for one in found:
-        key = (one.table, one.agent, one.run)
-        last[key] = max(one.serial, last.get(key, 0))
+def closed_segments(directory: Path) -> list[Segment]:
+    """The segments that are not written any more, and that are committed to the last byte."""
+    # A run is marked as open before it has a segment. So segments first: a run that begins after that has none of these.
+    found = segments(directory)
+    still_open = open_runs(directory)
+    last = {(one.table, one.agent, one.run): one.serial for one in found}  # they are in order
     return [
         one
         for one in found
         if (one.agent, one.run) not in still_open or one.serial < last[one.table, one.agent, one.run]
     ]
-
-
-def closed_segments(directory: Path) -> list[Segment]:
-    """The segments of a crawl directory that are closed."""
-    # A run is marked as open before it has a segment. So segments first: a run that begins after that has none of these.
-    found = segments(directory)
-    return closed(found, open_runs(directory))
 
 
 def mark_open(directory: Path, agent: str, run: str) -> None:

@@ -394,12 +394,12 @@ def test_a_claim_is_no_ownership_until_its_page_is_kept(tmp_path: Path) -> None:
 
 def test_what_waits_for_its_time_is_counted_with_hosts_and_the_first_instant(tmp_path: Path) -> None:
     ledger = opened(tmp_path)
-    assert ledger.owed(10) == Owed()
+    assert ledger.queues.delayed.owed(10) == Owed()
     with ledger.group() as group:
         for number, host in enumerate(("c.test", "a.test", "b.test", "a.test")):
             group.later(Task(f"http://{host}/{number}", host), 100.0 + number)
-    assert ledger.owed(10) == Owed(urls=4, hosts=3, until=100.0, names=("c.test", "a.test", "b.test"))
-    assert ledger.owed(2) == Owed(urls=2, hosts=2, until=100.0, names=("c.test", "a.test"))
+    assert ledger.queues.delayed.owed(10) == Owed(urls=4, hosts=3, until=100.0, names=("c.test", "a.test", "b.test"))
+    assert ledger.queues.delayed.owed(2) == Owed(urls=2, hosts=2, until=100.0, names=("c.test", "a.test"))
     ledger.close()
 
 
