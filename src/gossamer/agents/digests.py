@@ -59,6 +59,7 @@ class AgentDigests(Provider[NoSettings]):
 
     def stage(self, records: Sequence[Record], group: Group) -> None:
         """Claim the documents of these visits that are new to the agent."""
+        claims = list[Claim]()
         for record in records:
             response = record.visit.response
             # As the ledger counts documents: where both counts are the same, every document was claimed.
@@ -67,13 +68,18 @@ class AgentDigests(Provider[NoSettings]):
                 group.count("claimed")
             claim = claim_of(record.visit)
             if claim is not None:
-                self._claim(claim, group)
+                claims.append(claim)
+        self._claim(claims, group)
 
-    def _claim(self, claim: Claim, group: Group) -> None:
-        if self.outbox.is_ours(claim.host):
-            _keep(claim, group)
-        else:
-            group.push([as_task(claim)])
+    def _claim(self, claims: Sequence[Claim], group: Group) -> None:
+        away = list[Task]()
+        for claim in claims:
+            if self.outbox.is_ours(claim.host):
+                _keep(claim, group)
+            else:
+                away.append(as_task(claim))
+        if away:
+            group.push(away)
 
     def committed(self, ends: Mapping[str, int]) -> None:
         """The ledger has all of it."""
@@ -97,8 +103,7 @@ class AgentDigests(Provider[NoSettings]):
         while part := list(islice(left, _AT_ONCE)):
             claims = [claim for row in part if (claim := claim_of_row(row)) is not None]
             with self.ledger.group() as group:
-                for claim in claims:
-                    self._claim(claim, group)
+                self._claim(claims, group)
             done += len(claims)
             await asyncio.sleep(0)
         with self.ledger.group() as group:

@@ -43,6 +43,11 @@ from gossamer.values.visit import ORDER
 #: URLs that are taken from the mailbox at once: a frame of the connector has as many.
 BATCH = 1_000
 
+#: Seconds between two batches of which the first was not full, at the beginning and at most. The first URL after a while goes at
+#: once. The longer URLs come without end, the more of them travel together: every batch costs both agents a frame, an
+#: acknowledgement and a group of their ledgers.
+PAUSE, LONGEST_PAUSE = 0.05, 0.4
+
 
 class SendUrlsSheet(Sheet, frozen=True):
     """Settings of :class:`SendUrls` and :class:`SendMail`."""
@@ -57,8 +62,11 @@ class _Sends(Producer[SendUrlsSheet]):
 
     async def _taken(self, recipient: str) -> AsyncIterator[OwedTask]:
         """The URLs that are owed, for ever, each batch under a receipt of its own."""
+        pause, now = PAUSE, self.clock.monotonic
         while not self.drained:
+            asked = now()
             batch = await self.owed.take(recipient, BATCH)
+            pause = min(2 * pause, LONGEST_PAUSE) if now() - asked < PAUSE else PAUSE
             receipt = Receipt(partial(self.owed.delivered, batch))
             token = current.set(receipt)
             try:
@@ -67,6 +75,8 @@ class _Sends(Producer[SendUrlsSheet]):
             finally:
                 current.reset(token)
             receipt.release()
+            if len(batch) < BATCH:
+                await self.clock.sleep(pause)
 
 
 class SendUrls(_Sends):

@@ -11,7 +11,7 @@ keys and tables. A task that breaks this would stop the crawl each time it is re
 """
 
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from itertools import product
 
@@ -220,21 +220,10 @@ def fault_of(task: Task) -> str:
 
 def fault_beside_url(task: Task) -> str:
     """Why a task from elsewhere cannot be kept whose URL is sound; empty where it can."""
-    for name, number, least, most in (
-        ("depth", task.depth, 0, MOST),
-        ("attempt", task.attempt, 1, MOST),
-        ("level", task.level, 0, LAST_LEVEL),
-        ("number of redirects", task.hops, 0, _MOST_HOPS),
-    ):
-        if not least <= number <= most:
-            return f"its {name} is not from {least} to {most:,}"
-    for name, text, longest in (
-        ("relation", task.relation, MAX_NAME),
-        ("entity tag", task.etag, MOST_VALIDATOR),
-        ("date", task.last_modified, MOST_VALIDATOR),
-    ):
-        if len(text) > longest or _CONTROLS.search(text):
-            return f"its {name} is too long, or has control characters"
+    fault = _fault_of_numbers(task.depth, task.attempt, task.level, task.hops)
+    fault = fault or _fault_of_texts(task.relation, task.etag, task.last_modified)
+    if fault:
+        return fault
     if task.source and (fault := fault_of_url(task.source)):
         return f"the URL that it was found on: {fault}"
     if task.relation in (ROBOTS, ANNOUNCED) or task.is_want:
@@ -265,6 +254,34 @@ def fault_beside_url(task: Task) -> str:
     way = () if told.way is None else told.way.asked
     if len(way) > _MOST_HOPS or any(len(url) > MAX_URL_BYTES or len(cookies) > _MOST_MARK for url, cookies in way):
         return "the redirects that led to it are more, or longer, than any crawl follows"
+    return ""
+
+
+# Nearly all tasks have the same few numbers and texts.
+
+
+@lru_cache(maxsize=256)
+def _fault_of_numbers(depth: int, attempt: int, level: int, hops: int) -> str:
+    for name, number, least, most in (
+        ("depth", depth, 0, MOST),
+        ("attempt", attempt, 1, MOST),
+        ("level", level, 0, LAST_LEVEL),
+        ("number of redirects", hops, 0, _MOST_HOPS),
+    ):
+        if not least <= number <= most:
+            return f"its {name} is not from {least} to {most:,}"
+    return ""
+
+
+@lru_cache(maxsize=256)
+def _fault_of_texts(relation: str, etag: str, last_modified: str) -> str:
+    for name, text, longest in (
+        ("relation", relation, MAX_NAME),
+        ("entity tag", etag, MOST_VALIDATOR),
+        ("date", last_modified, MOST_VALIDATOR),
+    ):
+        if len(text) > longest or _CONTROLS.search(text):
+            return f"its {name} is too long, or has control characters"
     return ""
 
 

@@ -301,6 +301,7 @@ class LedgerGroup(StagedSpaces):
         super().write(batch)
 
     def applied(self) -> None:
+        super().applied()
         self._seen.applied(self._new, self._depths)
         self._seen.applied(self._lowered, self._depths)
         self._seen.dropped(self._given_up)

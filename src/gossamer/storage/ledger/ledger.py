@@ -334,6 +334,7 @@ class RocksLedger(LedgerReader):
             Marks(marks.serial, marks.rotation, unfinished), {**before.counters, **added}, before.commits
         )
         batch.put("meta", STATE_KEY, _encode(after))
+        self.spaces.forget()
         self._store.write(batch)
         before.counters.update(added)
         marks.unfinished = unfinished

@@ -25,6 +25,10 @@ _OWNER = lazy_pattern(r"[a-z0-9][a-z0-9-]{0,31}")
 #: Entries that a migration moves in one batch: it is in memory, and a space is not.
 AT_ONCE = 2_000
 
+#: Entries and counts that groups wrote last, and bytes of a value, that memory keeps: mail of other agents is forgotten a moment
+#: after it was put, and its hosts come again. Some 2 MB; when it is full it is emptied, which costs each entry one look at the store.
+_REMEMBERED, _SHORT = 4_096, 256
+
 #: Stands where an entry has the length of its owner's name: the bytes that the owner has in this place.
 _USED = b"\x00"
 
@@ -101,6 +105,7 @@ class KeptSpaces:
         self._store = store
         self._keys = keys
         self._open: dict[str, _OpenSpace] = {}
+        self._recent: dict[_Where, bytes | None] = {}
 
     def open(self, space: Space) -> None:
         """Begin to use a space, or go on with it; entries of an older version are migrated. Raises CrawlDirectoryError: a newer
@@ -235,7 +240,21 @@ class KeptSpaces:
         return _COMMON if host is None else ("spaces", self._keys.host(host))
 
     def value(self, where: _Where) -> bytes | None:
-        return self._store.get(*where)
+        return self._recent[where] if where in self._recent else self._store.get(*where)
+
+    def applied(self, changes: Mapping[_Where, bytes | None]) -> None:
+        """A group has written these."""
+        if len(self._recent) + len(changes) > _REMEMBERED:
+            self._recent.clear()
+        for where, value in changes.items():
+            if value is None or len(value) <= _SHORT:
+                self._recent[where] = value
+            else:
+                self._recent.pop(where, None)
+
+    def forget(self) -> None:
+        """Ask the store again: something else than a group writes there."""
+        self._recent.clear()
 
     def _known(self, space: Space) -> _OpenSpace:
         known = self._open.get(space.owner)
@@ -293,10 +312,13 @@ class StagedSpaces:
         yield from heapq.merge(kept, changed)
 
     def write(self, batch: Batch) -> None:
+        for where, used in self._used.items():
+            self._values[where] = used.to_bytes(8) if used else None
         for (family, key), value in self._values.items():
             batch.change(family, key, value)
-        for (family, key), used in self._used.items():
-            batch.change(family, key, used.to_bytes(8) if used else None)
+
+    def applied(self) -> None:
+        self._kept.applied(self._values)
 
     def _value(self, where: _Where) -> bytes | None:
         if where in self._values:
