@@ -229,15 +229,12 @@ class KeptSpaces:
 
     def where(self, space: Space, host: str | None, key: bytes) -> _Where:
         """Where an entry lies. Raises ValueError: this space is not open as it is declared here."""
-        family, start = self._place(host)
-        return family, start + self._known(space).entries + key
+        entries = self._known(space).entries
+        return ("meta", COMMON_PREFIX + entries + key) if host is None else ("spaces", self._keys.host(host) + entries + key)
 
     def where_used(self, space: Space, host: str | None) -> _Where:
-        family, start = self._place(host)
-        return family, start + self._known(space).used
-
-    def _place(self, host: str | None) -> _Place:
-        return _COMMON if host is None else ("spaces", self._keys.host(host))
+        used = self._known(space).used
+        return ("meta", COMMON_PREFIX + used) if host is None else ("spaces", self._keys.host(host) + used)
 
     def value(self, where: _Where) -> bytes | None:
         return self._recent[where] if where in self._recent else self._store.get(*where)

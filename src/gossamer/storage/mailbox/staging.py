@@ -101,7 +101,8 @@ class DivertingGroup(ABC):
         self._group = group
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._group, name)
+        method = self.__dict__[name] = getattr(self._group, name)
+        return method
 
     @abstractmethod
     def leaves(self, task: Task) -> bool:
