@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from gossamer.agents.digests import AgentDigests
 from gossamer.agents.ring import RingDesignation, RingSheet
+from gossamer.agents.url_exchange import LONGEST_PAUSE, PAUSE, SendUrls, SendUrlsSheet
 from gossamer.agents.wiring import with_agents
 from gossamer.crawls.catalog import catalog
 from gossamer.engine.component import Consumer
@@ -22,7 +24,9 @@ from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.politeness.rules import ProcessorOrders
 from gossamer.storage.ledger.deleting import delete
 from gossamer.storage.ledger.ledger import RocksLedger
+from gossamer.storage.mailbox.contract import OwedTask
 from gossamer.storage.mailbox.staging import DividedLedger
+from gossamer.testing import FakeClock
 from gossamer.testing.storage import visit
 from gossamer.values.agents import CLAIM, claim_of
 from gossamer.values.hosts import DeletionTarget
@@ -468,6 +472,46 @@ def test_a_deleted_url_is_no_documents_first_any_more(tmp_path: Path, run: Any) 
             await side.forget(url)
         assert side.count("copies") == 0
         await side.kill()
+
+    run(check())
+
+
+class AlwaysOwed:
+    """One URL is owed whenever it is asked for, or a while later. Contract: `Owing`."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock = clock
+        self.after = 0.0
+        self.taken: list[float] = []
+
+    async def take(self, recipient: str, most: int) -> Sequence[OwedTask]:
+        await self.clock.sleep(self.after)
+        self.taken.append(self.clock.monotonic())
+        return [OwedTask(recipient, Task("http://a.test/", "a.test"))]
+
+    def delivered(self, owed: Sequence[OwedTask]) -> None:
+        """It is owed again at once."""
+
+
+def test_the_longer_urls_come_without_end_the_more_of_them_travel_together(run: Any) -> None:
+    async def check() -> None:
+        clock, sender = FakeClock(), SendUrls(SendUrlsSheet(agent=AGENTS[1]))
+        sender.clock, sender.owed = clock, (owed := AlwaysOwed(clock))
+
+        async def send() -> None:
+            async for _ in sender.produce():
+                pass
+
+        sending = asyncio.create_task(send())
+        await clock.advance(10.0)
+        assert owed.taken[:2] == [0.0, pytest.approx(2 * PAUSE)], "the first one goes at once"
+        assert len(owed.taken) < 10.0 / LONGEST_PAUSE + 4
+        owed.after = 1.0
+        await clock.advance(10.0)
+        late, following = owed.taken[-2:]
+        assert following - late == pytest.approx(PAUSE + owed.after), "after a while without any, none waits for others"
+        sending.cancel()
+        await asyncio.gather(sending, return_exceptions=True)
 
     run(check())
 

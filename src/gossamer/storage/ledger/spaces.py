@@ -25,8 +25,8 @@ _OWNER = lazy_pattern(r"[a-z0-9][a-z0-9-]{0,31}")
 #: Entries that a migration moves in one batch: it is in memory, and a space is not.
 AT_ONCE = 2_000
 
-#: Entries and counts that groups wrote last, and bytes of a value, that memory keeps: mail of other agents is forgotten a moment
-#: after it was put, and its hosts come again. Some 2 MB; when it is full it is emptied, which costs each entry one look at the store.
+#: Entries and counts that groups wrote last, and bytes of a value, that memory keeps: mail of other agents is deleted soon after it
+#: was put, and its hosts come again. Some 2 MB; when that is full it is emptied, which costs each entry one look at the store.
 _REMEMBERED, _SHORT = 4_096, 256
 
 #: Stands where an entry has the length of its owner's name: the bytes that the owner has in this place.
@@ -230,7 +230,11 @@ class KeptSpaces:
     def where(self, space: Space, host: str | None, key: bytes) -> _Where:
         """Where an entry lies. Raises ValueError: this space is not open as it is declared here."""
         entries = self._known(space).entries
-        return ("meta", COMMON_PREFIX + entries + key) if host is None else ("spaces", self._keys.host(host) + entries + key)
+        return (
+            ("meta", COMMON_PREFIX + entries + key)
+            if host is None
+            else ("spaces", self._keys.host(host) + entries + key)
+        )
 
     def where_used(self, space: Space, host: str | None) -> _Where:
         used = self._known(space).used

@@ -131,6 +131,17 @@ def test_a_space_that_nobody_opened_is_not_written(tmp_path: Path) -> None:
     ledger.close()
 
 
+def test_entries_that_a_hand_over_drops_are_gone_for_the_groups_between_its_steps(tmp_path: Path) -> None:
+    ledger = filled(tmp_path)
+    with ledger.rewriting(is_at_work=True) as rewriting:
+        assert ledger.spaces.get(FIRST, "a.test", b"1") == b"v1"
+        rewriting.drop("spaces", [ledger.spaces.where(FIRST, "a.test", b"1")[1]])
+        with ledger.group() as group:
+            assert group.get(FIRST, "a.test", b"1") is None
+            assert group.get(FIRST, "a.test", b"2") == b"v2"
+    ledger.close()
+
+
 def test_what_is_under_a_host_lies_in_the_range_of_its_domain(tmp_path: Path) -> None:
     """What a hand-over moves is one range for each family of keys."""
     ledger = filled(tmp_path)
