@@ -20,6 +20,7 @@ from gossamer.crawls.work import CrawlAtWork
 from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import NoSettings
 from gossamer.engine.unit import Provider
+from gossamer.storage.archive.contract import GroupKeeper
 from gossamer.storage.contract import COPIES, DIGESTS
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.mailbox.contract import OwesUrls
@@ -40,7 +41,7 @@ _AT_ONCE = 500
 CLAIMS_DUE = "claims_due"
 
 
-class AgentDigests(Provider[NoSettings]):
+class AgentDigests(Provider[NoSettings], GroupKeeper):
     """Tells the other agents which documents this agent has met, and keeps such claims for the digests that are
     assigned to this agent.
 
@@ -80,18 +81,6 @@ class AgentDigests(Provider[NoSettings]):
                 away.append(as_task(claim))
         if away:
             group.push(away)
-
-    def committed(self, ends: Mapping[str, int]) -> None:
-        """The ledger has all of it."""
-
-    def take_back(self) -> None:
-        """Likewise."""
-
-    def ends(self) -> Mapping[str, int]:
-        return {}
-
-    def files(self) -> Sequence[str]:
-        return ()
 
     async def claim_again(self, rows: Iterable[DocumentRow]) -> int:
         """Claim all documents of the ledger, where one of them was never claimed. Returns how many were claimed. A run that is

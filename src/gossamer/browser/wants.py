@@ -31,6 +31,7 @@ from gossamer.engine.ends import Uses
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.expressions.contract import TaskGate
+from gossamer.storage.archive.contract import GroupKeeper
 from gossamer.storage.archive.reading import ArchivedRecord, read_record
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
@@ -125,7 +126,7 @@ class WantsSheet(Sheet, frozen=True):
     post: Post = False
 
 
-class Wants(Provider[WantsSheet]):
+class Wants(Provider[WantsSheet], GroupKeeper):
     """Answers wants out of what the crawl has, or has it fetched. Contracts: `PageAnswers`, `Keeper`, `TaskFilter`, `UrlFilter`."""
 
     ledger: Uses[Ledger]
@@ -295,14 +296,6 @@ class Wants(Provider[WantsSheet]):
     def take_back(self) -> None:
         """The group is given again."""
         self._staged = []
-
-    def ends(self) -> Mapping[str, int]:
-        """It writes no file."""
-        return {}
-
-    def files(self) -> Sequence[str]:
-        """It writes no file."""
-        return ()
 
     def _keep(self, identity: str, fetched: float, given: WantedAnswer) -> None:
         if (old := self._kept.pop(identity, None)) is not None:

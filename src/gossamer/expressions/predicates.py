@@ -12,6 +12,7 @@ from gossamer.engine.subjects import offered
 from gossamer.expressions import facts
 from gossamer.expressions.contract import Predicate
 from gossamer.values.errors import UnreadableUrl
+from gossamer.values.patterns import compiled_re2
 from gossamer.values.url import canonical, host_of, scheme_of
 
 if TYPE_CHECKING:
@@ -35,19 +36,13 @@ def compile_pattern(pattern: str) -> Any:
 
 
 def _compiled(pattern: str) -> Any:
-    import re2  # few crawls give patterns, and it takes 3 ms
-
-    options = re2.Options()
-    options.log_errors = False
     try:
-        return re2.compile(pattern, options)
-    except (re2.error, UnicodeError) as error:
-        reason = error.args[0] if error.args else error
-        shown = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        lacks = (
-            "; RE2 has neither look-around nor back-references" if "perl operator" in shown or "escape" in shown else ""
-        )
-        raise ValueError(f"{pattern[:MAX_PATTERN_BYTES]!r} is not an RE2 pattern: {shown}{lacks}") from None
+        return compiled_re2(pattern)
+    except ValueError as error:
+        told = str(error)
+        lacks = "; RE2 has neither look-around nor back-references"
+        hint = lacks if "perl operator" in told or "escape" in told else ""
+        raise ValueError(f"{pattern[:MAX_PATTERN_BYTES]!r} is not an RE2 pattern: {told}{hint}") from None
 
 
 def compile_words(words: Sequence[str], before: str = "", behind: str = "") -> list[Any]:
@@ -239,7 +234,7 @@ def _check_plain(values: tuple[str, ...], instead: str) -> None:
 
 def _words(values: tuple[str, ...]) -> Test:
     """`text(kidney, "heart disease")`: some of them stands there as whole words, in either case."""
-    import re2  # as above
+    import re2  # few crawls give words, and it takes 3 ms
 
     if not values or not all(map(str.split, values)):
         raise ValueError("takes at least one word or phrase in parentheses")

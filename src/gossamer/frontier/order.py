@@ -12,14 +12,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import re2
-
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.frontier.contract import DEEPEST, LEVELS, TaskStanding
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.hosts import given_host, registered_domain
+from gossamer.values.patterns import compiled_re2
 from gossamer.values.task import Task
 from gossamer.values.url import canonical, host_of
 
@@ -373,12 +372,10 @@ def _site(text: str) -> tuple[str, float]:
 
 def _rule(text: str) -> tuple[float, Any]:
     levels, equals, pattern = text.partition("=")
-    options = re2.Options()
-    options.log_errors = False
     try:
         more = float(levels)
         if not equals or not pattern or not math.isfinite(more):
             raise ValueError("it is not LEVELS=RE2")
-        return more, re2.compile(pattern, options)
-    except (ValueError, re2.error) as error:
+        return more, compiled_re2(pattern)
+    except ValueError as error:
         raise SettingError(f"setting 'rules': {text!r}: {error}; write LEVELS=RE2, as 2=/news/") from None

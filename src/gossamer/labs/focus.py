@@ -37,6 +37,7 @@ from gossamer.frontier.contract import (
     TaskStanding,
 )
 from gossamer.labs.options import IrrelevantHops, Topic, TopicPages
+from gossamer.storage.archive.contract import GroupKeeper
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.values.body import beginning
@@ -76,7 +77,7 @@ class JudgedPage(msgspec.Struct, frozen=True):
     """Scores by URL."""
 
 
-class Focus(Provider[FocusSheet]):
+class Focus(Provider[FocusSheet], GroupKeeper):
     """Contracts: `Watcher` of `frontier.traps.contract`, `TaskFilter` of `expressions.contract`, `Prioritizer` of
     `frontier.contract`, `Keeper` of `storage.archive.contract`."""
 
@@ -179,18 +180,6 @@ class Focus(Provider[FocusSheet]):
                 group.count(RELEVANT, int(known.distance == 0))
             if known.distance:
                 group.put(DISTANCES, visit.task.host, _key(visit.url), bytes([min(known.distance, 255)]))
-
-    def committed(self, ends: Mapping[str, int]) -> None:
-        """Nothing lies outside of the group."""
-
-    def take_back(self) -> None:
-        """Nothing lies outside of the group."""
-
-    def ends(self) -> Mapping[str, int]:
-        return {}
-
-    def files(self) -> Sequence[str]:
-        return ()
 
 
 def _end(address: str) -> str:

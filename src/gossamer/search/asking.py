@@ -94,17 +94,21 @@ class Search:
         the one at `start`. All that was found is counted by `facets`, names of :data:`FACETS`. Raises UsageError: the question is
         none."""
         asked = self._asked(words)
+        given = filters or SearchFilters()
+        must = [asked, *self._wanted(given)]
+        never = [tantivy.Query.term_query(self._schema, "kind", MARK), *self._of_types(given.without_types)]
         query = tantivy.Query.boolean_query(
-            [
-                (tantivy.Occur.Must, asked),
-                *((tantivy.Occur.Must, one) for one in self._wanted(filters or SearchFilters())),
-                (tantivy.Occur.MustNot, tantivy.Query.term_query(self._schema, "kind", MARK)),
-                *((tantivy.Occur.MustNot, one) for one in self._of_types((filters or SearchFilters()).without_types)),
-            ]
+            [*((tantivy.Occur.Must, one) for one in must), *((tantivy.Occur.MustNot, one) for one in never)]
         )
         found = self._searcher.search(query, most, offset=start, weight_by_field="weight")
         hits = [self._hit(asked, score, self._searcher.doc(place)) for score, place in found.hits]
-        return SearchAnswer(count_of(found), hits, {name: self._facet(query, name) for name in facets})
+        terms = {name: {"terms": {"field": FACETS[name], "size": FACET_VALUES}} for name in facets}
+        counted = self._searcher.aggregate(query, terms) if terms else {}
+        values = {
+            name: {bucket["key"] or "unknown": bucket["doc_count"] for bucket in one["buckets"]}
+            for name, one in counted.items()
+        }
+        return SearchAnswer(count_of(found), hits, values)
 
     def _asked(self, words: str) -> tantivy.Query:
         if len(words) > LONGEST_QUESTION:
@@ -169,10 +173,6 @@ class Search:
             if marks := [(one.start, one.end) for one in made.highlighted()]:
                 return part, _in_characters(part, marks)
         return text[:SNIPPET], []
-
-    def _facet(self, query: tantivy.Query, name: str) -> dict[str, int]:
-        counted = self._searcher.aggregate(query, {name: {"terms": {"field": FACETS[name], "size": FACET_VALUES}}})
-        return {bucket["key"] or "unknown": bucket["doc_count"] for bucket in counted[name]["buckets"]}
 
 
 def _in_characters(text: str, marks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

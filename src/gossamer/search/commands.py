@@ -100,17 +100,11 @@ def _marked(hit: "SearchHit") -> str:
     from gossamer.query.printing import shown
 
     before, after = (_BOLD, _PLAIN) if sys.stdout.isatty() else ("[", "]")
-    parts, last = [], 0
+    text, parts, last = hit.snippet.replace("\n", " "), [], 0
     for start, end in hit.marks:
-        parts += [_folded(hit.snippet[last:start]), before, shown(hit.snippet[start:end]), after]
+        parts += [shown(text[last:start]), before, shown(text[start:end]), after]
         last = end
-    return "".join([*parts, _folded(hit.snippet[last:])]).strip()
-
-
-def _folded(text: str) -> str:
-    from gossamer.query.printing import shown
-
-    return shown(text.replace("\n", " "))
+    return "".join([*parts, shown(text[last:])]).strip()
 
 
 @click.command()

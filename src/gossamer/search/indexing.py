@@ -7,7 +7,6 @@ running crawl that keeps its index itself, it says so.
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -168,7 +167,12 @@ _TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 
 def add_extras(directory: Path, index: SearchIndex) -> int:
     """Bring what the tables say into the index; returns how many documents that changed."""
-    changed = 0
+    changed, told = 0, dict[str, dict[str, Any]]()
+
+    def with_extras(url: str, old: tantivy.Document) -> tantivy.Document:
+        kept = {name: values if name == "host" else values[0] for name, values in old.to_dict().items()}
+        return written({**kept, **told[url]})
+
     with Database(directory) as database:
         rank = "ranks" if RANKS[0] in table_names(directory) else "(SELECT NULL AS url, NULL AS importance WHERE false)"
         database.keep(
@@ -189,7 +193,7 @@ def add_extras(directory: Path, index: SearchIndex) -> int:
         rows = iter(answer)
         while some := list(islice(rows, AT_ONCE)):
             told = {url: _extras(*values) for url, *values in some}
-            changed += index.change({url: one["extras"] for url, one in told.items()}, partial(_with, told))
+            changed += index.change({url: one["extras"] for url, one in told.items()}, with_extras)
             index.keep_changes()
     return changed
 
@@ -200,11 +204,6 @@ def _extras(anchors: list[str] | None, types: list[str] | None, importance: floa
     is_none = not anchors and not types and plain["weight"] == PLAIN_WEIGHT
     digest = 0 if is_none else int.from_bytes(hashlib.sha256(msgspec.json.encode(plain)).digest()[:7], "big")
     return {**plain, "extras": digest}
-
-
-def _with(told: Mapping[str, Mapping[str, Any]], url: str, old: tantivy.Document) -> tantivy.Document:
-    kept = {name: values if name == "host" else values[0] for name, values in old.to_dict().items()}
-    return written({**kept, **told[url]})
 
 
 # The forward index: the table `terms`, which says of each document how often each term stands in its title and text. Texts and

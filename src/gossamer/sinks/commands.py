@@ -115,11 +115,8 @@ def _put(driver: "SinkDriver", table: "SinkTable", directory: Path) -> int:
         kind = " WHERE kind = ?" if table.kind else ""
         answer = database.ask(f"SELECT * FROM {table.source}{kind} LIMIT {TRIED}", [table.kind] if table.kind else [])
         rows = list(map(row_maker(table, crawl, answer.columns, driver.instant), answer))
-    names = list(table.columns)
-    if rows and table.statement:
-        driver.run_named(table.statement, names, rows)
-    elif rows:
-        driver.put(table.into, names, rows, table.key)
+    if rows:
+        driver.write(table, rows)
     return len(rows)
 
 

@@ -7,14 +7,14 @@ other database comes by SQLAlchemy. Names are quoted, values are bound: rows are
 import datetime
 import sqlite3
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from gossamer.engine.errors import install_command
-from gossamer.sinks.mapping import Row, SinkSpec, named_parameters
+from gossamer.sinks.mapping import Row, SinkSpec, SinkTable, named_parameters
 from gossamer.values.errors import UsageError
 
 #: Seconds that a connection may take, and that SQLite waits for another writer.
@@ -62,8 +62,16 @@ class SinkDriver(ABC):
         """One statement for each of some rows."""
 
     @abstractmethod
-    def run_named(self, statement: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
+    def run_named(self, statement: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """A user's statement with `:name` parameters for each of some rows."""
+
+    def write(self, to: SinkTable, rows: Sequence[Row]) -> None:
+        """Put rows of the columns of a mapping where that says: into its table, or by its statement."""
+        names = list(to.columns)
+        if to.statement:
+            self.run_named(to.statement, [dict(zip(names, row, strict=True)) for row in rows])
+        else:
+            self.put(to.into, names, rows, to.key)
 
     def _told(self, act: Callable[[], Any]) -> Any:
         """The result of a call of the library, with its errors as they come out."""
@@ -148,10 +156,9 @@ class SqliteDriver(SinkDriver):
         self._begin()
         self._told(lambda: self._database.executemany(sql, rows))
 
-    def run_named(self, statement: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
+    def run_named(self, statement: str, rows: Sequence[Mapping[str, Any]]) -> None:
         self._begin()
-        told = [dict(zip(columns, row, strict=True)) for row in rows]
-        self._told(lambda: self._database.executemany(statement, told))
+        self._told(lambda: self._database.executemany(statement, rows))
 
 
 class PostgresDriver(SinkDriver):
@@ -178,21 +185,15 @@ class PostgresDriver(SinkDriver):
 
         return cast("list[Row]", self._told(act))
 
-    def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+    def run_many(self, sql: str, rows: Sequence[Sequence[Any] | Mapping[str, Any]]) -> None:
         def act() -> None:
             with self._database.cursor() as cursor:
-                cursor.executemany(sql.encode(), [list(row) for row in rows])
+                cursor.executemany(sql.encode(), rows)
 
         self._told(act)
 
-    def run_named(self, statement: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        sql = named_parameters(statement, "%").encode()
-
-        def act() -> None:
-            with self._database.cursor() as cursor:
-                cursor.executemany(sql, [dict(zip(columns, row, strict=True)) for row in rows])
-
-        self._told(act)
+    def run_named(self, statement: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        self.run_many(named_parameters(statement), rows)
 
     def put(self, into: str, columns: Sequence[str], rows: Sequence[Row], key: Sequence[str]) -> None:
         table, names = self.name(into), ", ".join(self.name(column) for column in columns)
@@ -252,9 +253,8 @@ class AlchemyDriver(SinkDriver):
     def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         self._named(sql, rows)
 
-    def run_named(self, statement: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        told = [dict(zip(columns, row, strict=True)) for row in rows]
-        self._told(lambda: self._database.execute(self._alchemy.text(statement), told))
+    def run_named(self, statement: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        self._told(lambda: self._database.execute(self._alchemy.text(statement), rows))
 
 
 def _told_by_driver(error: Exception) -> tuple[object, str]:

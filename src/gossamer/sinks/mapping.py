@@ -25,7 +25,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -236,10 +236,8 @@ def _of_webhook(where: str, table: SinkTable, spec: TableSpec) -> Iterator[str]:
         yield f"{where}: a webhook gets tables that are made of visits"
 
 
-def named_parameters(statement: str, write: Literal["%", ":"]) -> str:
-    """A statement with its `:name` parameters as a driver wants them."""
-    if write == ":":
-        return statement
+def named_parameters(statement: str) -> str:
+    """A statement with its `:name` parameters as psycopg has them."""
     return _PARAMETER.sub(r"%(\1)s", statement.replace("%", "%%"))
 
 

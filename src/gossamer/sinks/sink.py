@@ -191,22 +191,15 @@ class DatabaseSink:
             return
         self._driver.run("SAVEPOINT gossamer_some")
         try:
-            names = list(self._to.columns)
-            if self._to.statement:
-                self._driver.run_named(self._to.statement, names, rows)
-            else:
-                self._driver.put(self._to.into, names, rows, self._to.key)
+            self._driver.write(self._to, rows)
             self._driver.run("RELEASE SAVEPOINT gossamer_some")
         except RowsRefusedError as error:
             self._driver.run("ROLLBACK TO SAVEPOINT gossamer_some")
             if len(rows) == 1:
                 self.refused += 1
                 self._aside.parent.mkdir(parents=True, exist_ok=True)
-                told = {
-                    "into": self._to.into,
-                    "reason": str(error),
-                    "row": dict(zip(self._to.columns, rows[0], strict=True)),
-                }
+                row = dict(zip(self._to.columns, rows[0], strict=True))
+                told = {"into": self._to.into, "reason": str(error), "row": row}
                 with self._aside.open("ab") as file:
                     file.write(printable(msgspec.json.encode(told, enc_hook=str)) + b"\n")
                 return

@@ -8,13 +8,13 @@ from types import CodeType, GeneratorType
 from typing import Any, Literal
 
 import msgspec
-import re2
 
 from gossamer.documents.page import unknown_label
 from gossamer.parsing.contract import MAX_FOUND, MAX_ITEMS, MAX_ORDERS, Handled
 from gossamer.values.errors import UsageError
 from gossamer.values.items import as_item, shown_file
 from gossamer.values.media_type import HTML_TYPES
+from gossamer.values.patterns import compiled_re2
 from gossamer.values.request import NO_SESSIONS, Request
 from gossamer.values.request_identity import MAX_NAME
 from gossamer.values.visit import Block, Delay, Found, Item, Order, Raised
@@ -265,14 +265,10 @@ def _put(those: list[HandlerPlan], plan: HandlerPlan, what: str) -> None:
 
 
 def _pattern(url: str, here: str) -> Any:
-    options = re2.Options()
-    options.log_errors = False
     try:
-        return re2.compile(url, options)
-    except re2.error as error:
-        text = error.args[0] if error.args else ""
-        told = text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
-        raise UsageError(f"{here}: url={url!r} is not an RE2 pattern: {told}") from None
+        return compiled_re2(url)
+    except ValueError as error:
+        raise UsageError(f"{here}: url={url!r} is not an RE2 pattern: {error}") from None
 
 
 def _inner(function: Handler) -> Any:

@@ -595,7 +595,7 @@ def test_a_sink_that_cannot_be_reached_is_one_line_however_many_tables_it_has(
 
 
 def test_parameters_of_a_statement_are_told_from_casts_and_times() -> None:
-    assert named_parameters("SELECT :a::text, '12:30', 5 % 2", "%") == "SELECT %(a)s::text, '12:30', 5 %% 2"
+    assert named_parameters("SELECT :a::text, '12:30', 5 % 2") == "SELECT %(a)s::text, '12:30', 5 %% 2"
 
 
 def test_two_processes_make_the_marks_at_once(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from gossamer.engine.unit import Provider
 from gossamer.frontier.contract import Politeness
 from gossamer.frontier.politeness.pace import PaceRules
 from gossamer.frontier.politeness.retries import STRIKES, WAITS
+from gossamer.storage.archive.contract import GroupKeeper
 from gossamer.storage.contract import Space
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.mailbox.contract import OwesUrls
@@ -224,7 +225,7 @@ ORDERS = Space("orders", value_bytes=512, common_bytes=1 << 20)
 _SCHEME = "order:"
 
 
-class ProcessorOrders(Provider[NoSettings]):
+class ProcessorOrders(Provider[NoSettings], GroupKeeper):
     """Carries out orders of processors (such as blocking a host), and keeps them for later runs. Contract: `Keeper`."""
 
     ledger: Uses[Ledger]
@@ -290,12 +291,6 @@ class ProcessorOrders(Provider[NoSettings]):
                 self.politeness.block(order.host)
             else:
                 self.politeness.slow(order.host, order.seconds)
-
-    def ends(self) -> Mapping[str, int]:
-        return {}
-
-    def files(self) -> Sequence[str]:
-        return ()
 
 
 def blocked_by_orders(ledger: Ledger) -> list[str]:

@@ -69,6 +69,22 @@ class Keeper(Protocol):
         """Patterns of all files that it writes, for `glob` in the crawl directory; promise 3 covers these files."""
 
 
+class GroupKeeper:
+    """Base of keepers that write no file: all that they keep is in the ledger's group."""
+
+    def committed(self, ends: Mapping[str, int]) -> None:
+        """The ledger has all of it."""
+
+    def take_back(self) -> None:
+        """Nothing is outside of the group."""
+
+    def ends(self) -> Mapping[str, int]:
+        return {}
+
+    def files(self) -> Sequence[str]:
+        return ()
+
+
 @runtime_checkable
 class ClaimTaker(Protocol):
     """A keeper that knows which agents met a document, and gets such claims from other agents.
