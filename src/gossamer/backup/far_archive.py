@@ -178,9 +178,6 @@ class _FarFile(io.RawIOBase):
         self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._far.size}[whence]
         return self._at
 
-    def tell(self) -> int:
-        return self._at
-
     def readinto(self, buffer: "WriteableBuffer") -> int:
         if self._at >= self._far.size:
             return 0

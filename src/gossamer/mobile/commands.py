@@ -18,7 +18,7 @@ from gossamer.values.errors import UsageError
 
 if TYPE_CHECKING:
     from gossamer.mobile.crawler import BroughtPage, CrawlerBatch, JourneySummary, MobileCrawler
-    from gossamer.mobile.runtime.store import HostedCrawler, HostStanding
+    from gossamer.mobile.runtime.store import HostStanding
     from gossamer.mobile.sources.opened import Runtime
     from gossamer.mobile.sources.owner import OwnerSheet
 
@@ -116,16 +116,16 @@ def run(crawler: str, serve: tuple[str, ...], sheet: str | None, allowed: tuple[
     from gossamer.mobile.running import run_crawler
     from gossamer.mobile.wire import frames_of
 
-    program = _crawler(Path(crawler))
+    program, ends = _crawler(Path(crawler)), list["JourneySummary"]()
     processors = allowed_processors(allowed)
     with _opened_runtime(sheet, serve) as runtime:
-        batches = _Watched(run_crawler(program, runtime.pages(), processors))
+        batches = _watched(run_crawler(program, runtime.pages(), processors), ends)
         if output is None:
             _print(batches)
         else:
             with opened(output) as out:
                 out.buffer.writelines(frames_of(program, batches))
-    return _told(batches.summary)
+    return _told(ends)
 
 
 @runtime.command()
@@ -218,7 +218,15 @@ def status(state: str, events: int, as_json: bool) -> int:
         f"{show_count(len(standing.crawlers), 'crawler')}; {show_bytes(standing.kept)} of results wait for their senders."
     )
     for crawler in standing.crawlers:
-        print(_standing_of(crawler, runs=runs))
+        state = crawler.state if runs or crawler.state != "running" else "interrupted"
+        why = f" ({crawler.reason}: {shown(crawler.told)})" if crawler.reason else ""
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(crawler.ended or crawler.accepted))
+        print(
+            f"{shown(crawler.sender)} {shown(crawler.crawler)}: {state}{why} since {when}, "
+            f"{show_count(crawler.fetched, 'answer')}, {show_bytes(crawler.brought)} brought in {crawler.batches:,} "
+            f"{'batch' if crawler.batches == 1 else 'batches'}, {show_bytes(crawler.kept)} kept, "
+            f"{crawler.cpu:g} s of processor time"
+        )
     for event in told:
         facts = ", ".join(
             f"{name} {shown(str(fact))}" for name, fact in event.items() if name not in ("at", "event") and fact
@@ -280,27 +288,21 @@ def show(file: str) -> int:
     """
     from gossamer.mobile.wire import BytesRefused, read_from
 
+    ends: list[JourneySummary] = []
     try:
         with _opened(Path(file)) as stream:
             _, results = read_from(stream)
-            batches = _Watched(results)
-            _print(batches)
+            _print(_watched(results, ends))
     except BytesRefused as refused:
         raise UsageError(f"{file}: {refused}") from None
-    return _told(batches.summary)
+    return _told(ends)
 
 
-class _Watched:
-    """Batches as they pass, and the summary that the last one has."""
-
-    def __init__(self, batches: "Iterable[CrawlerBatch]") -> None:
-        self._batches = batches
-        self.summary: JourneySummary | None = None
-
-    def __iter__(self) -> "Iterator[CrawlerBatch]":
-        for batch in self._batches:
-            self.summary = batch.summary or self.summary
-            yield batch
+def _watched(batches: "Iterable[CrawlerBatch]", ends: "list[JourneySummary]") -> "Iterator[CrawlerBatch]":
+    """Batches as they pass; `ends` gets the summary that the last one has."""
+    for batch in batches:
+        ends += [batch.summary] if batch.summary is not None else []
+        yield batch
 
 
 def _crawler(path: Path) -> "MobileCrawler":
@@ -367,24 +369,14 @@ def _value(text: str) -> Any:
         return text
 
 
-def _told(summary: "JourneySummary | None") -> int:
-    if summary is None:
+def _told(ends: "list[JourneySummary]") -> int:
+    if not ends:
         tell("the results end before their summary: the crawler was interrupted")
         return INCOMPLETE
+    summary = ends[-1]
     ended = f"limit {summary.limit}" if summary.limit else summary.ended
     tell(
         f"{ended}: {summary.fetched} fetched, {summary.pages} pages, {summary.relevant} documents relevant, "
         f"{summary.irrelevant} not, {summary.queued} URLs left"
     )
     return 0 if summary.relevant + summary.irrelevant else INCOMPLETE
-
-
-def _standing_of(crawler: "HostedCrawler", *, runs: bool) -> str:
-    state = crawler.state if runs or crawler.state != "running" else "interrupted"
-    why = f" ({crawler.reason}: {shown(crawler.told)})" if crawler.reason else ""
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(crawler.ended or crawler.accepted))
-    return (
-        f"{shown(crawler.sender)} {shown(crawler.crawler)}: {state}{why} since {when}, {show_count(crawler.fetched, 'answer')}, "
-        f"{show_bytes(crawler.brought)} brought in {crawler.batches:,} {'batch' if crawler.batches == 1 else 'batches'}, "
-        f"{show_bytes(crawler.kept)} kept, {crawler.cpu:g} s of processor time"
-    )

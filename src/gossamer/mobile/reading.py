@@ -5,7 +5,7 @@ Place in the flow: the command line reads a file here and gets the value of :mod
 
 import re
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,17 +74,15 @@ def text_of(path: Path, most: int, remedy: str) -> str:
         raise UsageError(f"{path}: {error}") from None
 
 
-def with_numbers(
-    table: dict[str, Any], units: Mapping[str, str], refusal: Callable[[str, str], Exception]
-) -> dict[str, Any]:
-    """The same with `10m` and `1GB` as numbers."""
+def with_numbers(table: dict[str, Any], units: Mapping[str, str], prefix: str = "") -> dict[str, Any]:
+    """The same with `10m` and `1GB` as numbers. Raises CrawlerRefused."""
     read = dict(table)
     for name, unit in units.items():
         if isinstance(table.get(name), str):
             try:
                 number = sheet.parse(table[name], unit)
             except ValueError as error:
-                raise refusal(name, str(error)) from None
+                raise CrawlerRefused(f"{prefix}{name}", str(error)) from None
             read[name] = int(number) if unit == "bytes" else number
     return read
 
@@ -100,13 +98,12 @@ def parse_crawler(text: str, source: str = "crawler") -> MobileCrawler:
             if isinstance(given, dict) and isinstance(given.get(table), dict):
                 for name, value in given[table].items():
                     place = f"facts.{table}.{name}"
-                    _converted(name, Name, place)
-                    _converted(value, kind, place)
-        facts: CrawlerFacts = _converted(given, CrawlerFacts, "facts")
+                    converted(name, Name, _TABLES, place)
+                    converted(value, kind, _TABLES, place)
+        facts: CrawlerFacts = converted(given, CrawlerFacts, _TABLES, "facts")
         if isinstance(plain.get("limits"), dict):
-            limits = with_numbers(plain["limits"], _UNITS, lambda name, why: CrawlerRefused(f"limits.{name}", why))
-            plain = {**plain, "limits": limits}
-        crawler = MobileCrawler(_converted(plain, MobileProgram, ""), facts)
+            plain = {**plain, "limits": with_numbers(plain["limits"], _UNITS, "limits.")}
+        crawler = MobileCrawler(converted(plain, MobileProgram, _TABLES), facts)
         check_crawler(crawler)
     except CrawlerRefused as refusal:
         line = line_of(text, refusal.place)
@@ -115,20 +112,21 @@ def parse_crawler(text: str, source: str = "crawler") -> MobileCrawler:
     return crawler
 
 
-def _converted(plain: Any, kind: Any, prefix: str) -> Any:
+def converted(plain: Any, kind: Any, tables: Mapping[str, type[msgspec.Struct]], prefix: str = "") -> Any:
+    """A value of a type, whose tables are those at these places. Raises CrawlerRefused: it is none."""
     try:
         return msgspec.convert(plain, kind)
     except (msgspec.ValidationError, RecursionError) as error:
         reason, _, where = str(error).partition(" - at `$")
         path = where.rstrip("`").lstrip(".")
         place = f"{prefix}{path}" if path.startswith("[") else ".".join(filter(None, (prefix, path)))
-        raise _refusal(reason, place) from None
+        raise _refusal(reason, place, tables) from None
 
 
-def _refusal(reason: str, place: str) -> CrawlerRefused:
+def _refusal(reason: str, place: str, tables: Mapping[str, type[msgspec.Struct]]) -> CrawlerRefused:
     if match := _UNKNOWN.fullmatch(reason):
-        known = _TABLES.get(re.sub(r"\[\d+\]|\[\.\.\.\]", "[]", place), MobileProgram).__struct_fields__
-        names = (*known, "facts") if not place else known
+        table = tables.get(re.sub(r"\[\d+\]|\[\.\.\.\]", "[]", place), tables[""])
+        names = (*table.__struct_fields__, "facts") if table is MobileProgram and not place else table.__struct_fields__
         return CrawlerRefused(".".join(filter(None, (place, match[1]))), f"unknown key{nearest(match[1], names)}")
     if match := _MISSING.fullmatch(reason):
         return CrawlerRefused(place, f"the key {match[1]!r} is missing; add it")

@@ -184,18 +184,13 @@ class CrawlerRun:
 
     def next(self) -> Task | None:
         """The next URL to fetch; None where the journey is over: everything was asked for, or a limit ends it."""
-        if not self._limit:
-            self._limit = self._reached()
+        if not self._limit and self._itinerary.waiting:
+            limits, counts = self._crawler.program.limits, self._counts
+            most = {"pages": limits.pages, "bytes": limits.bytes, "brought": limits.brought}
+            is_late = self._clock() - self._began >= limits.seconds
+            reached = (name for name, number in most.items() if counts[name] >= number)
+            self._limit = next(reached, "seconds" if is_late else "")
         return None if self._limit else self._itinerary.next()
-
-    def _reached(self) -> str:
-        """The name of the limit that is reached, if one is and something waits."""
-        if not self._itinerary.waiting:
-            return ""
-        limits, counts = self._crawler.program.limits, self._counts
-        most = {"pages": limits.pages, "bytes": limits.bytes, "brought": limits.brought}
-        is_late = self._clock() - self._began >= limits.seconds
-        return next((name for name, number in most.items() if counts[name] >= number), "seconds" if is_late else "")
 
     # -- what came of it
 

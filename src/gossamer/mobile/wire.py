@@ -35,8 +35,7 @@ BATCH = 8 << 20
 WINDOW_LOG = 23
 #: The least that zstd takes.
 _SMALLEST_WINDOW_LOG = 10
-#: Bytes of a frame, packed and unpacked: a batch that is nearly full when the largest page comes, which has text and elements, too.
-MAX_PACKED = MAX_FRAME
+#: Bytes of a frame, unpacked: a batch that is nearly full when the largest page comes, which has text and elements, too.
 MAX_UNPACKED = 96 << 20
 #: Compression levels of parts and of whole pages. Of PostgreSQL's documentation, level 8 sends 11 % less main text than level 3.
 #: Of Python's, level 7 sends 3 % less of whole pages than level 6, and level 8 another 1.5 %. Prose of which no two pages are alike
@@ -169,8 +168,8 @@ def _read_frame(stream: BinaryIO) -> tuple[bytes, bytes] | None:
     kind, length = _HEAD.unpack(head)
     if kind not in (_CRAWLER, _BATCH):
         raise BytesRefused("damaged", f"a frame of kind {kind!r} is unknown")
-    if length > MAX_PACKED:
-        raise BytesRefused("too_large", f"a frame claims {length} bytes; {MAX_PACKED} are the most")
+    if length > MAX_FRAME:
+        raise BytesRefused("too_large", f"a frame claims {length} bytes; {MAX_FRAME} are the most")
     frame = stream.read(length)
     if len(frame) < length:
         raise BytesRefused("cut", "the bytes end within a frame")

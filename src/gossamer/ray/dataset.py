@@ -106,7 +106,9 @@ def documents(
         if name not in COLUMNS:
             raise UsageError(f"columns={name!r}: documents have no such column{nearest(name, COLUMNS)}")
     try:
-        from gossamer.ray.source import dataset
+        from ray.data import read_datasource
+
+        from gossamer.ray.source import CrawlDatasource
     except ImportError:
         raise needs("ray", "Ray Data", "gossamer.ray.documents()") from None
     if "markdown" in columns:
@@ -117,7 +119,8 @@ def documents(
     else:
         crawl = crawl_directory(name)
     with Database(crawl) as database:
-        return dataset(tasks(database, crawl, columns, task_bytes), columns, store or str(crawl.resolve()))
+        parts = tasks(database, crawl, columns, task_bytes)
+        return read_datasource(CrawlDatasource(parts, columns, store or str(crawl.resolve())))
 
 
 def tasks(database: Database, crawl: Path, columns: Collection[str], most: int) -> Iterator[DocumentsTask]:

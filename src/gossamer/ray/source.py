@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pyarrow
 import ray
-from ray.data import Dataset, Datasource, ReadTask, read_datasource
+from ray.data import Datasource, ReadTask
 from ray.data.block import BlockMetadata
 
 from gossamer.backup.contract import StoreFailed
@@ -55,13 +55,8 @@ def schema(columns: Sequence[str]) -> pyarrow.Schema:
     return pyarrow.schema([(name, _TYPES.get(name, pyarrow.string())) for name in columns])
 
 
-def dataset(tasks: Iterable[DocumentsTask], columns: Sequence[str], place: str) -> Dataset:
-    """The dataset of these tasks; `place` is the crawl directory or the store. Ray is begun if the program has not done so."""
-    return read_datasource(CrawlDatasource(tasks, columns, place))
-
-
 class CrawlDatasource(Datasource):  # type: ignore[misc]  # Ray's types are not where Ray is not installed
-    """The documents of a crawl."""
+    """The documents of a crawl; `place` is its directory or its store. Ray is begun if the program has not done so."""
 
     def __init__(self, tasks: Iterable[DocumentsTask], columns: Sequence[str], place: str) -> None:
         super().__init__()
@@ -69,11 +64,11 @@ class CrawlDatasource(Datasource):  # type: ignore[misc]  # Ray's types are not 
         self._tasks: list[tuple[Callable[[], Iterator[pyarrow.Table]], BlockMetadata]] = []
         for task in tasks:
             rows = ray.put(pyarrow.Table.from_pylist(task.rows))
-            read = partial(_read, rows, task.files, tuple(columns), place)
+            reading = partial(read, rows, task.files, tuple(columns), place)
             told = BlockMetadata(
                 num_rows=len(task.rows), size_bytes=task.bytes, exec_stats=None, input_files=tuple(task.files)
             )
-            self._tasks.append((read, told))
+            self._tasks.append((reading, told))
 
     def estimate_inmemory_data_size(self) -> int:
         return sum(told.size_bytes for _, told in self._tasks)
@@ -87,20 +82,14 @@ class CrawlDatasource(Datasource):  # type: ignore[misc]  # Ray's types are not 
 # -- a task
 
 
-def _read(
-    rows: "ray.ObjectRef[pyarrow.Table]", files: Mapping[str, str], columns: Sequence[str], place: str
-) -> Iterator[pyarrow.Table]:
-    return read(ray.get(rows).to_pylist(), files, columns, place)
-
-
 def read(
-    rows: Iterable[Mapping[str, Any]], files: Mapping[str, str], columns: Sequence[str], place: str
+    stored: "ray.ObjectRef[pyarrow.Table]", files: Mapping[str, str], columns: Sequence[str], place: str
 ) -> Iterator[pyarrow.Table]:
     """The tables of the rows of a task. Raises CrawlDirectoryError: this machine does not reach the archive; UsageError: it misses
     a package; OSError: a body is large, and there is no room for it in the directory for temporary files."""
     form, held, size = schema(columns), list[dict[str, Any]](), 0
     with scratch("gossamer-ray-") as folder, _Reading(Path(folder), files, columns, place) as reading:
-        for row in rows:
+        for row in ray.get(stored).to_pylist():
             made = reading.row(row)
             held.append(made)
             size += sum(len(made.get(name) or "") for name in ("body", "text", "markdown"))

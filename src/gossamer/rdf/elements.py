@@ -18,7 +18,7 @@ import msgspec
 from gossamer.documents.document import Document
 from gossamer.documents.markup import SPACE, TAG, attributes
 from gossamer.documents.markup import resolved as characters
-from gossamer.rdf.names import Names, declared, is_name, resolved
+from gossamer.rdf.names import Names, declared, resolved
 from gossamer.rdf.terms import (
     HTML_LITERAL,
     MAX_IRI,
@@ -381,9 +381,9 @@ class AttributeReader:
             value = (attributes[attribute] or "") if attribute in attributes else None
             if value is not None and self._host is not HostLanguage.XHTML1:
                 if "property" in attributes:
-                    value = " ".join(word for word in value.split() if is_name(word)) or None
+                    value = " ".join(word for word in value.split() if ":" in word) or None
                 elif not names.vocabulary:
-                    value = " ".join(word for word in value.split() if is_name(word) or word.lower() in names.terms)
+                    value = " ".join(word for word in value.split() if ":" in word or word.lower() in names.terms)
             found.append(None if value is None else names.named(value, self._gathered))
         return found[0], found[1]
 

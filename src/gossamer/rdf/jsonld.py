@@ -93,7 +93,9 @@ class _Numbers:
 
     def decoded(self, script: bytes) -> Any:
         """The value of a script. Raises ValueError: it is no JSON."""
-        return self._decoder.decode(_STRING_OR_LONG.sub(_with_fraction, script) if _LONG.search(script) else script)
+        if _LONG.search(script):  # strings stay as they are, and a whole number is read by its text
+            script = _STRING_OR_LONG.sub(lambda one: one[0] + b".0" if one[0].isdigit() else one[0], script)
+        return self._decoder.decode(script)
 
     def literal(self, text: str, datatype: str) -> tuple[str, str]:
         """Text and datatype of a literal that the parser made."""
@@ -114,11 +116,6 @@ class _Numbers:
             digits = str(abs(whole)).rstrip("0")
             self._meant[f"{sign}{digits[0]}.{digits[1:] or 0}E20"] = str(whole), _INTEGER
         return whole
-
-
-def _with_fraction(match: re.Match[bytes]) -> bytes:
-    """A string as it is, and a whole number so that it is read by its text."""
-    return match[0] + b".0" if match[0].isdigit() else match[0]
 
 
 def _parse(document: bytes, base: str, numbers: _Numbers, gathered: Gathered) -> None:

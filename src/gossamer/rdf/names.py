@@ -184,11 +184,6 @@ def declared(text: str) -> tuple[list[tuple[str, str]], list[str]]:
     return pairs, stray
 
 
-def is_name(word: str) -> bool:
-    """Whether a word is a CURIE or an IRI rather than a term."""
-    return ":" in word
-
-
 #: Values of one page that are kept.
 MAX_VALUES = 1_000
 #: Characters of one value, name or link type.

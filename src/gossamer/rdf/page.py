@@ -78,11 +78,6 @@ class Sign(msgspec.Struct, frozen=True):
         return not (self.json_ld or self.rdfa or self.microdata)
 
 
-def everything(document: Document) -> Sign:
-    """The sign that stands for none: the page may hold anything, anywhere."""
-    return Sign(_scripts(document), rdfa=True, microdata=True, head_only=False)
-
-
 def _scripts(document: Document) -> list[Tag]:
     return [
         tag
@@ -211,7 +206,10 @@ def structured_data(
     much is counted as `parse_skipped`; its JSON-LD is read all the same. `expanding` adds what bundled vocabularies say of the
     names that the page uses. Without `searching` for a sign first, a page is read whatever it looks like, at the price of a tree.
     Raises ReadApart: its JSON-LD may cost more than may be spent here, where everything else waits."""
-    sign = sign_of(document) if searching else everything(document)
+    if searching:
+        sign = sign_of(document)
+    else:
+        sign = Sign(_scripts(document), rdfa=True, microdata=True, head_only=False)
     if sign.is_nothing:
         # Most pages end here, and making a counter costs as much as looking for a sign.
         none: Counter[str] = Counter()

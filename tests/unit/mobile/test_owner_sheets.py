@@ -51,13 +51,13 @@ def test_an_option_takes_the_place_of_the_sheets_entry_for_the_same_name(tmp_pat
     ("text", "told"),
     [
         ("serve = [", "runtime.toml: not TOML"),
-        ("delay = -1\n", "runtime.toml: delay: expected `float` >= 0.0; change the value"),
+        ("delay = -1\n", "runtime.toml: delay: expected a number >= 0.0; change the value"),
         ("delay = 'soon'\n", "runtime.toml: delay: 'soon' is not a quantity"),
         ("refus = []\n", "runtime.toml: refus: unknown key; did you mean 'refuse'"),
         ("[limits]\nbites = 1\n", "runtime.toml: limits.bites: unknown key; did you mean 'bytes'"),
         ("[limits]\nbytes = 'many'\n", "runtime.toml: limits.bytes: 'many' is not a quantity"),
-        ("[serve]\na = 1\n", "runtime.toml: serve[...]: expected `str`, got `int`; change the value"),
-        ("limits = 3\n", "runtime.toml: limits: expected `object`, got `int`; change the value"),
+        ("[serve]\na = 1\n", "runtime.toml: serve[...]: expected a text, got a whole number; change the value"),
+        ("limits = 3\n", "runtime.toml: limits: expected a table, got a whole number; change the value"),
     ],
 )
 def test_a_mistake_in_the_file_is_one_line_with_its_place(text: str, told: str) -> None:

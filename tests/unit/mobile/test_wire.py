@@ -11,6 +11,7 @@ import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gossamer.mobile.contract import MAX_FRAME
 from gossamer.mobile.crawler import (
     VERSIONS,
     BroughtElement,
@@ -27,7 +28,6 @@ from gossamer.mobile.crawler import (
 from gossamer.mobile.reading import parse_crawler
 from gossamer.mobile.wire import (
     MAGIC,
-    MAX_PACKED,
     MAX_UNPACKED,
     BytesRefused,
     agreed_version,
@@ -142,7 +142,7 @@ def test_bytes_that_were_cut_or_changed_are_refused_and_never_raise_anything_els
 def test_a_frame_that_claims_more_than_a_frame_may_have_is_not_read() -> None:
     class Unread(BytesIO):
         def read(self, size: int | None = -1) -> bytes:
-            assert size is not None and size <= MAX_PACKED
+            assert size is not None and size <= MAX_FRAME
             return super().read(size)
 
     with pytest.raises(BytesRefused, match="claims 4294967295 bytes"):

@@ -49,9 +49,6 @@ class ResultShelf:
         disk = os.statvfs(self._folder)
         return self.kept + length <= self._most and disk.f_bavail * disk.f_frsize >= self._floor + length
 
-    def changed(self, length: int) -> None:
-        self.kept += length
-
 
 class JourneyStopped(Exception):
     """The journey was ended while its source, or the disk, let it wait."""
@@ -80,7 +77,7 @@ class HostedJourney:
         self.heard = time.monotonic()
         """When its sender last spoke of it."""
         self.is_running = False
-        shelf.changed(note.kept)
+        shelf.kept += note.kept
 
     # -- what is said of it
 
@@ -153,7 +150,7 @@ class HostedJourney:
     def remove(self) -> None:
         """Forget it, and that it ever was. Writes to the disk."""
         with self._changed:
-            self._shelf.changed(-self.note.kept)
+            self._shelf.kept -= self.note.kept
             self.note.acknowledged = len(self.note.sizes)
             self._folder.remove()
 
@@ -258,7 +255,7 @@ class HostedJourney:
         except OSError:
             self.note = before
             return False
-        self._shelf.changed(length)
+        self._shelf.kept += length
         if made.is_last:
             with contextlib.suppress(OSError):
                 self._folder.forget_crawler()
@@ -286,5 +283,5 @@ class HostedJourney:
             note.acknowledged = before
             raise
         self._folder.forget(range(before, acknowledged))
-        self._shelf.changed(-sum(note.sizes[before:acknowledged]))
+        self._shelf.kept -= sum(note.sizes[before:acknowledged])
         self._notify()

@@ -52,6 +52,7 @@ from gossamer.mobile.runtime.host import HostedLink, RuntimeHost
 from gossamer.mobile.runtime.store import Diary, HostStanding, Senders, own_certificate, write_standing
 from gossamer.mobile.sources.opened import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet
+from gossamer.values.addresses import place_of
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 
 #: The address at which it listens by default.
@@ -73,8 +74,7 @@ class RuntimeAddress(msgspec.Struct, frozen=True):
     has_tls: bool
 
     def url(self, port: int) -> str:
-        name = f"[{self.name}]" if ":" in self.name else self.name
-        return f"{'https' if self.has_tls else 'http'}://{name}:{port}"
+        return f"{'https' if self.has_tls else 'http'}://{place_of(self.name, port)}"
 
 
 def read_listening(text: str, *, tls: bool = False) -> RuntimeAddress:
@@ -165,6 +165,11 @@ def serve(
             guard = SenderGuard(application(host), Senders(folder), diary)
             serving = server(guard, most=MAX_CONNECTIONS, head=MAX_HEAD, certificate=file, key=file)
 
+            async def describe() -> None:
+                while True:
+                    await asyncio.to_thread(write_standing, folder, standing, host)
+                    await asyncio.sleep(_DESCRIBE)
+
             async def live() -> None:
                 loop = asyncio.get_running_loop()
                 for number in (signal.SIGINT, signal.SIGTERM):
@@ -172,7 +177,7 @@ def serve(
                     # ended.
                     loop.add_signal_handler(number, lambda: setattr(serving, "should_exit", True))
                 async with host:
-                    describing = asyncio.create_task(_describe(host, folder, standing))
+                    describing = asyncio.create_task(describe())
                     tell(standing)
                     try:
                         await serving.serve(sockets=[bound])
@@ -182,12 +187,6 @@ def serve(
 
             asyncio.run(live())
             diary.tell("ended_serving")
-
-
-async def _describe(host: RuntimeHost, folder: Path, standing: HostStanding) -> None:
-    while True:
-        await asyncio.to_thread(write_standing, folder, standing, host)
-        await asyncio.sleep(_DESCRIBE)
 
 
 #: Wrong keys from one address within a minute, after which more of them are told to wait until the minute is over.

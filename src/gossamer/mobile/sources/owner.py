@@ -4,7 +4,6 @@ Place in the flow: the command line reads a sheet here, :class:`~gossamer.mobile
 :mod:`gossamer.mobile.sources.gate` keeps to it.
 """
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -16,7 +15,8 @@ from gossamer.engine.files import toml_of
 from gossamer.engine.sheet import nearest
 from gossamer.expressions.compiling import Expression
 from gossamer.expressions.syntax import ExpressionError
-from gossamer.mobile.reading import text_of, with_numbers
+from gossamer.mobile.crawler import CrawlerRefused
+from gossamer.mobile.reading import converted, text_of, with_numbers
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.url import canonical, endpoint_of, scheme_of, site_of
 
@@ -37,7 +37,6 @@ _UNITS = {
     "kept": "bytes",
     "disk": "bytes",
 }
-_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 
 SourceKind = Literal["files", "server", "archive"]
 
@@ -157,26 +156,17 @@ def parse_sheet(text: str, source: str = "runtime.toml") -> OwnerSheet:
     """The sheet that a text in TOML describes; `source` is what messages call the text.
     Raises UsageError: it describes none; one line with the place."""
     plain = toml_of(text, source, UsageError)
-    plain = with_numbers(plain, _UNITS, lambda name, why: UsageError(f"{source}: {name}: {why}"))
-    if isinstance(limits := plain.get("limits"), dict):
-        plain["limits"] = with_numbers(limits, _UNITS, lambda name, why: UsageError(f"{source}: limits.{name}: {why}"))
     try:
-        sheet: OwnerSheet = msgspec.convert(plain, OwnerSheet)
-    except (msgspec.ValidationError, RecursionError) as error:
-        raise UsageError(f"{source}: {_told(str(error))}") from None
+        plain = with_numbers(plain, _UNITS)
+        if isinstance(limits := plain.get("limits"), dict):
+            plain["limits"] = with_numbers(limits, _UNITS, "limits.")
+        sheet: OwnerSheet = converted(plain, OwnerSheet, _TABLES)
+    except CrawlerRefused as refusal:
+        raise UsageError(f"{source}: {refusal}") from None
     return sheet
 
 
-def _told(message: str) -> str:
-    reason, _, where = message.partition(" - at `$")
-    place = where.rstrip("`").lstrip(".")
-    if match := _UNKNOWN.fullmatch(reason):
-        known = _FIELDS.get(place.partition(".")[0].partition("[")[0], OwnerSheet.__struct_fields__)
-        return f"{'.'.join(filter(None, (place, match[1])))}: unknown key{nearest(match[1], known)}"
-    return f"{place}: {reason[:1].lower()}{reason[1:]}; change the value"
-
-
-_FIELDS = {"limits": OwnerLimits.__struct_fields__, "senders": SenderRules.__struct_fields__}
+_TABLES: dict[str, type[msgspec.Struct]] = {"": OwnerSheet, "limits": OwnerLimits, "senders[]": SenderRules}
 
 
 def _check(sheet: OwnerSheet) -> None:

@@ -187,12 +187,8 @@ class StoreQuestion(msgspec.Struct, frozen=True):
     question: SparqlQuestion
 
 
-class BadQuestion(UsageError):
-    """It cannot be answered. The text says why, in one line."""
-
-
 def answer_sparql(asked: StoreQuestion, caller: Caller) -> None:
-    """Send the name of a form, and then the answer in that form. Raises BadQuestion: it is no SPARQL query, or its answer has
+    """Send the name of a form, and then the answer in that form. Raises UsageError: it is no SPARQL query, or its answer has
     not the form that was wished for. Raises CrawlDirectoryError: the store cannot be read."""
     try:
         _answer(oxigraph.Store.read_only(asked.store), asked.question, caller)
@@ -216,7 +212,7 @@ class _Parts(io.RawIOBase):
 
 def _answer(store: oxigraph.Store, question: SparqlQuestion, caller: Caller) -> None:
     if asks_elsewhere(question.query):
-        raise BadQuestion("SERVICE would ask another server; a query reads the triples of this crawl alone")
+        raise UsageError("SERVICE would ask another server; a query reads the triples of this crawl alone")
     try:
         found = store.query(
             question.query,
@@ -230,12 +226,12 @@ def _answer(store: oxigraph.Store, question: SparqlQuestion, caller: Caller) -> 
         text = " ".join(str(error).split())
         if "Prefix not found" in text:
             text = f"{text.partition(': expected')[0]}: this prefix is not declared"
-        raise BadQuestion(f"this is not a SPARQL query:  {text[:300]}") from None
+        raise UsageError(f"this is not a SPARQL query:  {text[:300]}") from None
     is_graph = isinstance(found, oxigraph.QueryTriples)
     form = form_for(question, is_graph)
     if form is None:
         kind, forms = ("a graph", GRAPHS) if is_graph else ("rows", ROWS)
-        raise BadQuestion(
+        raise UsageError(
             f"the answer is {kind}, and {question.form or question.graph_form} cannot hold it; choose {', '.join(forms)}"
         )
     caller.send(form.encode())

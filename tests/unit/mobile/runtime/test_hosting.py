@@ -325,5 +325,5 @@ def test_the_shelf_leaves_the_disk_its_floor(tmp_path: Path) -> None:
     disk = os.statvfs(tmp_path)
     assert not ResultShelf(tmp_path, 1 << 60, disk.f_blocks * disk.f_frsize).has_room(1)
     shelf = ResultShelf(tmp_path, 100, 0)
-    shelf.changed(60)
+    shelf.kept += 60
     assert shelf.has_room(40) and not shelf.has_room(41)
