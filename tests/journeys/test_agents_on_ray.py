@@ -290,7 +290,7 @@ def test_a_crawl_goes_on_from_its_store_when_all_of_ray_is_lost(is_on_ray: bool,
 
 
 def test_masters_divide_a_crawl_on_ray_whose_agents_join_and_leave_at_work(place: Place) -> None:
-    with web_of_hosts(pages=PAGES * 4, latency=0.1) as web:
+    with web_of_hosts(pages=PAGES * 4, latency=0.5) as web:
         crawl = place.crawl("masters", web, "--agents", 1, "--designation", "master", "--masters", 2)
         web.wait_for(30)
         said, wrong = ended(place.begin("set", "masters", "agents=2"))
