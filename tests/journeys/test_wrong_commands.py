@@ -594,7 +594,10 @@ def test_a_name_that_no_file_can_have_is_refused_in_one_line(
         ),
         ("crawl SEED --config nul.toml", "nul.toml: output holds a null character"),
         ("crawl SEED -o nowhere", "nowhere is a link that leads nowhere; remove it, or name another directory with -o"),
-        ("runtime --serve http://a.test=absent", "absent: cannot be served: No such file or directory"),
+        (
+            "runtime --serve http://a.test=absent",
+            "absent cannot be served: No such file or directory; bring it back, or give another place",
+        ),
         ("crawl SEED -r", "every crawl follows links, and --depth bounds it"),
         ("crawl SEED -np", "--scope prefix does the same here"),
         ("crawl SEED -H", "--scope any or --header FIELD does the same here"),

@@ -21,7 +21,7 @@ import msgspec
 from gossamer.analysis.archive_runs import PART_BYTES, RULINGS, ArchivePart, ArchiveRun, Mapped, in_parts
 from gossamer.browser.again import KEPT_ANSWERS, rendered_again
 from gossamer.browser.options import RENDER
-from gossamer.crawls.additions import with_structured_data
+from gossamer.crawls.builder import with_structured_data
 from gossamer.crawls.catalog import catalog as shipped_catalog
 from gossamer.crawls.control.client import holder
 from gossamer.crawls.crawlers import gathered

@@ -260,11 +260,7 @@ class SyncCrawlRun(Iterator[Page]):
 
     def __iter__(self) -> Iterator[Page]:
         try:
-            while True:
-                try:
-                    page = next(self)
-                except StopIteration:
-                    return
+            while (page := next(self, None)) is not None:
                 yield page
         finally:
             self.close()

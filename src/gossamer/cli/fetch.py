@@ -95,25 +95,22 @@ def _tell(url: str, response: "Response", *, to_error: bool) -> None:
     out = sys.stderr if to_error else sys.stdout
     status = f" {response.status}" if response.status else ""
     print(f"{response.outcome}{status} {shown(url)}", file=out)
-    if response.error:
-        print(f"reason   {shown(response.error)}", file=out)
-    if response.notes:
-        print(f"noted    {', '.join(response.notes)}", file=out)
-    if response.address:
-        print(f"address  {response.address}", file=out)
-    if response.version:
-        print(f"protocol {response.version}", file=out)
-    if response.timings:
-        timings = response.timings
-        phases = [("dns", timings.dns), ("connect", timings.connect), ("tls", timings.tls)]
-        phases += [("first byte", timings.first_byte), ("total", timings.total)]
-        # The milliseconds at which each phase was over; those that there were.
-        times = [f"{name} {seconds * 1000:.1f} ms" for name, seconds in phases if seconds > 0]
-        print(f"times    {', '.join(times)}", file=out)
-    if response.body:
-        coded = f", {show_bytes(len(response.document))} decoded" if response.decoded is not None else ""
-        cut = f", cut ({response.cut})" if response.cut else ""
-        print(f"body     {show_bytes(len(response.body))}{coded}{cut}", file=out)
+    # The milliseconds at which each phase was over; those that there were.
+    phases = {name: getattr(response.timings, name, 0.0) for name in ("dns", "connect", "tls", "first_byte", "total")}
+    times = [f"{name.replace('_', ' ')} {seconds * 1000:.1f} ms" for name, seconds in phases.items() if seconds > 0]
+    coded = f", {show_bytes(len(response.document))} decoded" if response.decoded is not None else ""
+    cut = f", cut ({response.cut})" if response.cut else ""
+    rows = {
+        "reason": shown(response.error),
+        "noted": ", ".join(response.notes),
+        "address": response.address,
+        "protocol": response.version,
+        "times": ", ".join(times),
+        "body": f"{show_bytes(len(response.body))}{coded}{cut}" if response.body else "",
+    }
+    for name, text in rows.items():
+        if text:
+            print(f"{name:<8} {text}", file=out)
     if response.response_head:
         print(file=out)
         for line in response.response_head.decode("latin-1").split("\r\n"):

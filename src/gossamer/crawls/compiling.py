@@ -14,8 +14,7 @@ from typing import Any
 import msgspec
 
 from gossamer.crawls import identity
-from gossamer.crawls.additions import with_documents
-from gossamer.crawls.builder import Builder, with_protocols
+from gossamer.crawls.builder import Builder, with_documents, with_protocols
 from gossamer.crawls.identity import contact_of, put_hosts, token_of, user_agent
 from gossamer.crawls.options import CrawlOptions, settings_of_options
 from gossamer.engine import wiring as wirings

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from gossamer.crawls.options import CrawlOptions
-from gossamer.engine.errors import BrokenWiring
+from gossamer.engine.errors import BrokenWiring, refusing
 from gossamer.engine.files import AppendFile, Point, crash_at
 from gossamer.engine.graph import Graph
 from gossamer.engine.sheet import Sheet, metas, properties
@@ -45,15 +45,13 @@ def read_wiring(directory: Path) -> Wiring:
     WiringError: it says what cannot be."""
     path = directory / CRAWL_FILE
     try:
-        if not path.stat().st_size:
-            raise BrokenWiring(f"{path} is empty")
+        with refusing(CrawlDirectoryError, f"{path} cannot be read", "; bring it back from a copy"):
+            if not path.stat().st_size:
+                raise BrokenWiring(f"{path} is empty")
         return read(path)
     except BrokenWiring as error:
         advice = "bring it back from a copy" if os.access(path, os.R_OK) else "see to your rights there"
         raise CrawlDirectoryError(f"{error}; {advice}") from None
-    except OSError as error:
-        why = error.strerror or error
-        raise CrawlDirectoryError(f"{path} cannot be read: {why}; bring it back from a copy") from None
 
 
 # A crawl whose ledger is lost begins again beside its files when the user asks for it. A ledger cannot be made again of the files:

@@ -1,4 +1,4 @@
-"""The figures of one run: its summary at any moment and at its end, its last seconds, its samples, and what is worth a look.
+"""The figures of one run: its summary at any moment and at its end, its last seconds, and its samples.
 
 Place in the flow: the counters are the ledger's, the limits the frontier's; :mod:`crawl` asks here at the end, and
 :mod:`~gossamer.crawls.control.at_work` while the crawl runs. The crawl's process takes the pulse once a second, never for each
@@ -30,13 +30,8 @@ from gossamer.engine.errors import WiringError
 from gossamer.engine.processes import give_back_memory
 from gossamer.engine.running import RunningGraph
 from gossamer.engine.unit import Clock, SystemClock, meanwhile
-from gossamer.fetcher.contract import ProxyHealth
-from gossamer.fetcher.http import HttpModule
 from gossamer.frontier.frontier import Frontier
-from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.traps.watch import LearntTraps
-from gossamer.parsing.contract import SessionsStanding, SessionsTold
-from gossamer.storage.commit.commit_stage import Tally
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.seen.memory import MemoryFlights
 from gossamer.storage.tables.log import TableLog
@@ -289,25 +284,6 @@ class RunFigures:
         counters = self._counters()
         flights = [url for unit in self._units.providers(MemoryFlights) for url in unit.oldest(WATCHED)]
         return Counts(counters.get("pages", 0), counters.get("fetched", 0), flights, time.process_time())
-
-    # -- what is worth a look
-
-    def slowest_hosts(self, count: int) -> list[tuple[str, float]]:
-        tallies = self._units.components(Tally)
-        return sorted((pair for tally in tallies for pair in tally.slowest.items()), key=lambda pair: -pair[1])[:count]
-
-    def proxies(self) -> list[ProxyHealth]:
-        return [one for unit in self._units.providers(HttpModule) for one in unit.proxies()]
-
-    def sessions(self, count: int) -> SessionsStanding | None:
-        for unit in self._units.running.providers.values():
-            if isinstance(unit, SessionsTold) and (told := unit.sessions_standing(count)):
-                return told
-        return None
-
-    def slowed_hosts(self, count: int) -> list[tuple[str, float, str]]:
-        """The hosts that are left alone for longest because of their errors or refusals: name, seconds, reason."""
-        return [one for unit in self._units.providers(HostPoliteness) for one in unit.slowed(count)][:count]
 
 
 # Samples of a crawl: how it stands, every ten seconds and at its end, as rows of the table `samples`. The numbers are those of

@@ -7,7 +7,7 @@ declared (:mod:`gossamer.crawls.options`). Changes of the graph can be taken bac
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -318,22 +318,21 @@ class KeptChanges(LiveChanges):
 
     async def rewire(self, change: Callable[[Wiring], Wiring]) -> Difference:
         done = await super().rewire(change)
-        try:
-            self._keep()
-        except UsageError:
-            await self._running.undo(self._planned)
-            raise
+        await self._keep_or(lambda: self._running.undo(self._planned))
         return done
 
     async def undo(self) -> Difference:
         last = self._running.history[-1:]
         done = await super().undo()
+        await self._keep_or(lambda: self._running.apply(last[0].applied, self._planned))
+        return done
+
+    async def _keep_or(self, take_back: Callable[[], Awaitable[object]]) -> None:
         try:
             self._keep()
         except UsageError:
-            await self._running.apply(last[0].applied, self._planned)
+            await take_back()
             raise
-        return done
 
     def _keep(self) -> None:
         """Write the wiring that runs by now: a resumed crawl goes by it."""

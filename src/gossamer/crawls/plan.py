@@ -18,8 +18,15 @@ from typing import Any
 
 import msgspec
 
-from gossamer.crawls.additions import with_subscribers, without_subscribers
-from gossamer.crawls.builder import hostless, served, with_directory, with_durability, with_told_tls
+from gossamer.crawls.builder import (
+    hostless,
+    served,
+    with_directory,
+    with_durability,
+    with_subscribers,
+    with_told_tls,
+    without_subscribers,
+)
 from gossamer.crawls.catalog import catalog as shipped_catalog
 from gossamer.crawls.compiling import compile_wiring
 from gossamer.crawls.crawlers import compile_with_crawlers

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from gossamer.crawls.additions import behind_process
-from gossamer.crawls.builder import Builder
+from gossamer.crawls.builder import Builder, behind_process
 from gossamer.crawls.options import part_of
 from gossamer.documents.charset import media_type_of
 from gossamer.documents.content_coding import undone

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gossamer.crawls.additions import with_subscriber
+from gossamer.crawls.builder import with_subscriber
 from gossamer.crawls.catalog import catalog
 from gossamer.crawls.compiling import shipped
 from gossamer.crawls.crawl import Crawl

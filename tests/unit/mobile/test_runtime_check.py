@@ -104,8 +104,14 @@ def test_a_site_where_nothing_can_be_had_ends_with_4(tmp_path: Path, capsys: pyt
     [
         ([], "nothing is served"),
         (["--serve", "x"], "write HOST=FOLDER"),
-        (["--serve", "a.example=/no/such/folder"], "/no/such/folder: cannot be served: No such file or directory"),
-        (["--serve", "archive=/no/such/folder"], "/no/such/folder: cannot be served: No such file or directory"),
+        (
+            ["--serve", "a.example=/no/such/folder"],
+            "/no/such/folder cannot be served: No such file or directory; bring it back, or give another place",
+        ),
+        (
+            ["--serve", "archive=/no/such/folder"],
+            "/no/such/folder cannot be served: No such file or directory; bring it back, or give another place",
+        ),
         (["--serve", "a.example=/", "--seed", "http://["], "--seed: "),
         (["--config", "/no/such/file"], "/no/such/file cannot be read"),
     ],

@@ -5,6 +5,7 @@ Place in the flow: the control socket, progress and the summary's end ask here; 
 crawl knows the reasons for which it waits.
 """
 
+import heapq
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -30,10 +31,12 @@ from gossamer.crawls.control.waits import (
 from gossamer.crawls.options import settings_of_options
 from gossamer.engine.graph import ComponentNode, Graph, ProviderNode
 from gossamer.engine.sheet import show_seconds
+from gossamer.fetcher.http import HttpModule
 from gossamer.frontier.politeness.provider import HostPoliteness
 from gossamer.frontier.politeness.rules import blocked_by_orders
+from gossamer.parsing.contract import SessionsTold
 from gossamer.parsing.duplicates import UrlSeen
-from gossamer.storage.commit.commit_stage import Commit
+from gossamer.storage.commit.commit_stage import Commit, Tally
 
 if TYPE_CHECKING:
     from gossamer.crawls.summary import Summary
@@ -65,6 +68,7 @@ def glance_at(crawl: "CrawlAtWork", process: int) -> CrawlStanding:
     summary, pulse = figures.summary(), figures.pulse
     in_flight = int(frontier.metrics.snapshot()["in_flight"])
     links = [unit.metrics.counters for unit in crawl.units.components(UrlSeen)]
+    told_of_sessions = [one for one in crawl.units.running.providers.values() if isinstance(one, SessionsTold)]
     time_left, (pages_a_second, fetched_a_second) = time_left_of(frontier.sheet, summary), pulse.speeds
     estimate = summary.queued / fetched_a_second if fetched_a_second > 0 and not time_left else 0.0
     return CrawlStanding(
@@ -85,14 +89,23 @@ def glance_at(crawl: "CrawlAtWork", process: int) -> CrawlStanding:
         waits=waits_of(crawl, set_aside=summary.set_aside, queued=summary.queued, in_flight=in_flight),
         sizes=data_sets(pulse.sizes, pulse.growth, discovered=summary.discovered, queued=summary.queued),
         slowest=[
-            standing.SlowHost(host, round(seconds, 4)) for host, seconds in figures.slowest_hosts(standing.SLOWEST)
+            standing.SlowHost(host, round(seconds, 4))
+            for host, seconds in heapq.nlargest(
+                standing.SLOWEST,
+                (pair for tally in crawl.units.components(Tally) for pair in tally.slowest.items()),
+                key=lambda pair: pair[1],
+            )
         ],
+        # The hosts that are left alone for longest because of their errors or refusals.
         slowed=[
             standing.SlowedHost(host, round(delay, 3), reason)
-            for host, delay, reason in figures.slowed_hosts(standing.SLOWEST)
-        ],
-        proxies=sorted(figures.proxies(), key=lambda one: -one.rests)[:100],
-        sessions=figures.sessions(standing.SLOWEST),
+            for unit in crawl.providers(HostPoliteness)
+            for host, delay, reason in unit.slowed(standing.SLOWEST)
+        ][: standing.SLOWEST],
+        proxies=heapq.nlargest(
+            100, (one for http in crawl.providers(HttpModule) for one in http.proxies()), lambda one: one.rests
+        ),
+        sessions=next(filter(None, (one.sessions_standing(standing.SLOWEST) for one in told_of_sessions)), None),
         suspended=sorted(crawl.suspensions.names),
         blocked=[*blocked(crawl.graph), *blocked_by_orders(crawl.ledger)][:100],
         exchange=exchange_standing(crawl.ledger, crawl.directory),

@@ -163,7 +163,7 @@ class FileSource:
         self._root = root
         self._limit = limit
         self._ignores_htaccess = ignores_htaccess
-        with refusing(UsageError, f"{root}: cannot be served"):
+        with refusing(UsageError, f"{root} cannot be served", "; bring it back, or give another place"):
             os.close(self._opened_root())
 
     def answer(self, url: str) -> Response | Withheld:

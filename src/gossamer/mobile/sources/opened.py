@@ -118,7 +118,7 @@ def _stored(place: Path, limit: int) -> PageSource:
         return CrawlSource(ArchiveReader(crawl_directory(str(place))), limit=limit)
     if place.is_file():
         return WarcSource([place], limit=limit)
-    with refusing(UsageError, f"{place}: cannot be served"):
+    with refusing(UsageError, f"{place} cannot be served", "; bring it back, or give another place"):
         files = sorted(one for one in place.iterdir() if one.name.endswith(_RECORDED) and one.is_file())
     if not files:
         raise UsageError(

@@ -14,7 +14,7 @@ what is small.
 
 Behind the commit, the tally at the end of the records arrow feeds progress (which hosts are slow) and metrics (which kinds of
 documents came), and decides nothing. Where a wiring has more than one subscriber of records, a copy stands before the tally; each
-subscriber has a connector of its own, so none takes items from another (:func:`gossamer.crawls.additions.with_subscriber`). An
+subscriber has a connector of its own, so none takes items from another (:func:`gossamer.crawls.builder.with_subscriber`). An
 *application* is a program of the user's own that says which URLs to fetch next (row P1). It stands in a process that a person
 starts (`process = "outside"`), sends tasks, and receives each committed visit with its document; `examples/04-own-application` is
 such a program. Of several agents each sends its visits, and the first one takes the tasks: it brings those of the others' hosts
