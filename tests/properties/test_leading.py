@@ -13,8 +13,7 @@ from gossamer.storage.commit.queueing import Choosers, CommitSheet, TaskQueueing
 from gossamer.storage.ledger.contract import Group, announced
 from gossamer.values.ledger_rows import Meeting
 from gossamer.values.outcome import Outcome
-from gossamer.values.relations import REDIRECTS, RELATIONS, child_depth, keeps_depth, parent_depth, task_of
-from gossamer.values.task import Task, with_level
+from gossamer.values.task import REDIRECTS, RELATIONS, Task, child_depth, keeps_depth, parent_depth, task_of, with_level
 from gossamer.values.visit import Link, Response, Visit
 
 RELATED = st.sampled_from(sorted({"a href", "iframe src", "sitemap", *REDIRECTS, *RELATIONS}))

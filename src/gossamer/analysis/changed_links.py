@@ -15,7 +15,7 @@ from gossamer.engine.wiring import Wiring
 from gossamer.parsing.html import MAX_WITHIN, PLACES, REFRESH
 from gossamer.parsing.links import JoinCache, LinksSheet, normaliser, resolve_links, with_queries
 from gossamer.parsing.other_links import CANDIDATE, REQUISITES, css_places, waiting
-from gossamer.values.relations import CSS_URL
+from gossamer.values.task import CSS_URL
 from gossamer.values.visit import Found
 
 #: Takes a link as it is written, and its relation, to how it is written in the mirror.

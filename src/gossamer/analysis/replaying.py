@@ -31,8 +31,7 @@ from gossamer.values import media_type as mime
 from gossamer.values.errors import ParseSkipped, UsageError
 from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.outcome import Outcome
-from gossamer.values.relations import CSS_IMPORT, CSS_URL
-from gossamer.values.task import Task
+from gossamer.values.task import CSS_IMPORT, CSS_URL, Task
 from gossamer.values.visit import Response, Visit
 
 #: Where replays are.

@@ -30,8 +30,7 @@ from gossamer.query.database import Database
 from gossamer.storage.archive.reading import read_record
 from gossamer.storage.logs import LOG_PATH
 from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl
-from gossamer.values.relations import REDIRECTS, parent_depth
-from gossamer.values.task import Task
+from gossamer.values.task import REDIRECTS, Task, parent_depth
 from gossamer.values.url import canonical, host_of, of_field, site_of
 from gossamer.values.visit import CUTS_OF_PAGES, Link, Location
 

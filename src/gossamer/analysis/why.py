@@ -56,7 +56,7 @@ from gossamer.values.errors import CrawlDirectoryError, UsageError
 from gossamer.values.instants import utc_text
 from gossamer.values.ledger_rows import DocumentRow
 from gossamer.values.outcome import ANSWERED, Outcome
-from gossamer.values.relations import child_depth
+from gossamer.values.task import child_depth
 from gossamer.values.url import host_of
 
 

@@ -36,9 +36,8 @@ from gossamer.storage.archive.reading import ArchivedRecord, read_record
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.values.outcome import ANSWERED, Outcome
-from gossamer.values.relations import RELATIONS
 from gossamer.values.request_identity import identity_of, requested
-from gossamer.values.task import WANT, Task
+from gossamer.values.task import RELATIONS, WANT, Task
 from gossamer.values.url import canonical, host_of
 from gossamer.values.visit import Link, Location, Record, Visit
 

@@ -15,7 +15,7 @@ from gossamer.documents.markup import TAG, attributes, end_of_other
 from gossamer.values.body import beginning
 from gossamer.values.media_type import XML_TYPES, charset_of, of_sitemap, sniff_media_type
 from gossamer.values.patterns import lazy_pattern
-from gossamer.values.relations import SITEMAPS
+from gossamer.values.task import SITEMAPS
 from gossamer.values.url import MAX_TEXT
 from gossamer.values.visit import Response
 

@@ -8,8 +8,7 @@ from gossamer.expressions.contract import Gate, Predicate
 from gossamer.expressions.facts import READS, gates_of
 from gossamer.expressions.predicates import itself, vocabulary
 from gossamer.expressions.syntax import And, ExpressionError, Given, Node, Not, Or, Test, parse, tests
-from gossamer.values.relations import keeps_depth
-from gossamer.values.task import Task
+from gossamer.values.task import Task, keeps_depth
 from gossamer.values.visit import Link
 
 #: URLs whose verdict is remembered: a pattern costs 2 us by way of Python, and the pages of a site repeat their links.

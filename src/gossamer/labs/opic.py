@@ -22,8 +22,7 @@ from gossamer.storage.ledger.contract import Group
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.storage.ledger.providers import LedgerFront, QueuesFront
 from gossamer.values.ledger_rows import HostState
-from gossamer.values.relations import task_of
-from gossamer.values.task import Task, with_level
+from gossamer.values.task import Task, task_of, with_level
 from gossamer.values.url import host_of
 from gossamer.values.visit import Link, Location, Visit
 

@@ -32,8 +32,7 @@ from gossamer.mobile.judging import Installed, JudgedVisit, PageJudge, brought, 
 from gossamer.mobile.wire import BATCH
 from gossamer.values.body import sha1_base32
 from gossamer.values.outcome import Outcome
-from gossamer.values.relations import task_of
-from gossamer.values.task import Task
+from gossamer.values.task import Task, task_of
 from gossamer.values.url import canonical, host_of
 from gossamer.values.visit import Link, Response, Visit
 

@@ -18,7 +18,7 @@ from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.storage.seen.contract import ContentIndex, FingerprintIndex, SeenSet
 from gossamer.values.body import sha1_base32
 from gossamer.values.outcome import Outcome
-from gossamer.values.relations import keeps_depth, task_of
+from gossamer.values.task import keeps_depth, task_of
 from gossamer.values.visit import PART_DIGEST, Visit
 
 

@@ -30,8 +30,7 @@ from gossamer.values.errors import ReadApart, UnreadableUrl
 from gossamer.values.instants import ChangeHint, hint_of
 from gossamer.values.media_type import XML_TYPES
 from gossamer.values.patterns import lazy_pattern
-from gossamer.values.relations import SITEMAP, SITEMAPS, is_elsewhere, listed_relation, redirect_of, sitemap_relation
-from gossamer.values.task import Task
+from gossamer.values.task import SITEMAP, SITEMAPS, Task, is_elsewhere, listed_relation, redirect_of, sitemap_relation
 from gossamer.values.url import canonical, host_of
 from gossamer.values.visit import TOO_MANY_LINKS, Found
 

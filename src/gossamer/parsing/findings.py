@@ -34,8 +34,8 @@ from gossamer.values.body import BodyWriter
 from gossamer.values.errors import ParseSkipped, ReadApart, UnreadableUrl
 from gossamer.values.items import as_item, raised
 from gossamer.values.media_type import HTML_TYPES
-from gossamer.values.relations import redirect_of
 from gossamer.values.request_identity import Requested, redirected, requested
+from gossamer.values.task import redirect_of
 from gossamer.values.url import canonical, of_field, site_of
 from gossamer.values.visit import (
     TOO_MANY_LINKS,

@@ -18,7 +18,7 @@ element                      found                                              
 `form`                       only with `forms`, where its method is GET                       `form action`
 `Link` field of the header   as the `link` element of this `rel`                              `header link`
 `link`, `img`, `script` ...  only with `requisites`: what a browser fetches to show the       `img srcset`,
-                             page (:mod:`gossamer.values.relations`)                          `link stylesheet`, ...
+                             page (:mod:`gossamer.values.task`)                          `link stylesheet`, ...
 ===========================  ===============================================================  ==================
 """
 
@@ -40,8 +40,8 @@ from gossamer.parsing.contract import MAX_FOUND
 from gossamer.parsing.other_links import candidates, link_type, requisites, waiting
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.patterns import lazy_pattern
-from gossamer.values.relations import BACKGROUNDS, LINK_TYPES
 from gossamer.values.request_identity import identity_of
+from gossamer.values.task import BACKGROUNDS, LINK_TYPES
 from gossamer.values.url import canonical
 from gossamer.values.visit import TOO_MANY_LINKS, UNREAD_TAGS, Found
 

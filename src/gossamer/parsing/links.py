@@ -20,9 +20,9 @@ from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import Sheet, setting, written
 from gossamer.values.errors import UnreadableUrl, UrlTooLong, UsageError
-from gossamer.values.relations import CSS_IMPORT, CSS_URL, REDIRECTS
 from gossamer.values.request_identity import identity_of, led_back
 from gossamer.values.settings import MaxLinks
+from gossamer.values.task import CSS_IMPORT, CSS_URL, REDIRECTS
 from gossamer.values.url import (
     MAX_URL_BYTES,
     authority_of,

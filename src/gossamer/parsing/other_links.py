@@ -1,6 +1,6 @@
 """Links of documents other than HTML, feeds and sitemaps: style sheets, plain text, and listings; and page requisites.
 
-Place in the flow: processors by media type. Style sheets name page requisites (:mod:`gossamer.values.relations`): without
+Place in the flow: processors by media type. Style sheets name page requisites (:mod:`gossamer.values.task`): without
 `requisites` a crawl does not want them; :mod:`gossamer.parsing.html` asks for `style` elements and attributes, too. Plain text
 is wired by choice. Listings are directories of ftp, menus of gopher, and lists of URLs (`text/uri-list`), which file
 directories are; the protocol modules of these schemes name the media types.
@@ -15,7 +15,7 @@ from gossamer.documents.document import Document
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
 from gossamer.values.patterns import lazy_pattern
-from gossamer.values.relations import BACKGROUNDS, CSS_IMPORT, CSS_URL, LINK_TYPES
+from gossamer.values.task import BACKGROUNDS, CSS_IMPORT, CSS_URL, LINK_TYPES
 from gossamer.values.visit import Found
 
 # Patterns are texts: `re` compiles and keeps one when it is first asked for, since most crawls meet nothing of this.

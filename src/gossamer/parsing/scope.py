@@ -17,9 +17,8 @@ from gossamer.expressions.predicates import any_of, glob
 from gossamer.values.errors import UnreadableUrl
 from gossamer.values.hosts import Remembered, registered_domain
 from gossamer.values.patterns import lazy_pattern
-from gossamer.values.relations import REDIRECTS, SITEMAPS, belongs, leads_beside
 from gossamer.values.settings import Scope
-from gossamer.values.task import Task
+from gossamer.values.task import REDIRECTS, SITEMAPS, Task, belongs, leads_beside
 from gossamer.values.url import (
     are_plain,
     authority_of,

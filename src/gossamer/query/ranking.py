@@ -19,7 +19,7 @@ from gossamer.query.database import Database
 from gossamer.query.schema import mark_of, words
 from gossamer.storage.recovery import changing
 from gossamer.storage.tables.places import RANKS, TABLES
-from gossamer.values.relations import RELATIONS
+from gossamer.values.task import RELATIONS
 
 #: The chance that a reader follows a link rather than begins anywhere (the paper's).
 DAMPING = 0.85

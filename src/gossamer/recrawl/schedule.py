@@ -21,8 +21,7 @@ from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.ledger.ledger import RocksLedger
 from gossamer.values.instants import ChangeHint
 from gossamer.values.page_history import USUAL, Belief, KnownPage, believed
-from gossamer.values.relations import SITEMAPS
-from gossamer.values.task import REVISIT, Task
+from gossamer.values.task import REVISIT, SITEMAPS, Task
 from gossamer.values.url import host_of
 
 #: Pages of one host that are queued at once, and seconds after which the host is looked at for more: the new pages of a host that

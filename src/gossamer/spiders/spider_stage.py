@@ -21,9 +21,9 @@ from gossamer.parsing.findings import Findings, ProcessorSpec, Reading, filled, 
 from gossamer.parsing.isolation import ParserFailed
 from gossamer.parsing.process_stage import Process
 from gossamer.values.outcome import DOCUMENTS
-from gossamer.values.relations import RELATIONS
 from gossamer.values.request import Request
 from gossamer.values.request_identity import Requested
+from gossamer.values.task import RELATIONS
 from gossamer.values.visit import Raised, Visit, given_up
 
 #: The provider of handlers, by its name in the wiring and in the catalog.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from gossamer.documents.document import Document
 from gossamer.parsing.other_links import CssLinks, CssLinksSheet, css_links
 from gossamer.testing.storage import visit
-from gossamer.values.relations import CSS_IMPORT, CSS_URL, belongs, redirect_of
+from gossamer.values.task import CSS_IMPORT, CSS_URL, belongs, redirect_of
 from gossamer.values.visit import Found
 
 

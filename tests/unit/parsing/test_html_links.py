@@ -15,7 +15,7 @@ from gossamer.parsing.html import MAX_WITHIN, HtmlLinks, HtmlLinksSheet, refresh
 from gossamer.parsing.other_links import candidates
 from gossamer.testing.storage import visit
 from gossamer.values.errors import ParseSkipped
-from gossamer.values.relations import RELATIONS
+from gossamer.values.task import RELATIONS
 from gossamer.values.visit import Found
 
 

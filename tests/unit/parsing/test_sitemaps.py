@@ -17,8 +17,7 @@ from gossamer.parsing.scope import ScopeFilter, ScopeSheet
 from gossamer.testing.storage import visit
 from gossamer.values.media_type import sniff_media_type
 from gossamer.values.outcome import Outcome
-from gossamer.values.relations import redirect_of
-from gossamer.values.task import Task
+from gossamer.values.task import Task, redirect_of
 from gossamer.values.url import host_of
 from gossamer.values.visit import Link, Response
 

@@ -23,9 +23,8 @@ from gossamer.storage.seen.contract import SeenSet
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.hosts import HostTable, registered_domain
 from gossamer.values.outcome import ANSWERED, ERRORS, Outcome
-from gossamer.values.relations import SITEMAP, sitemap_relation, task_of
 from gossamer.values.settings import MaxPerHost, Sitemaps
-from gossamer.values.task import Family, RetryDecision, Task, sooner, with_level
+from gossamer.values.task import SITEMAP, Family, RetryDecision, Task, sitemap_relation, sooner, task_of, with_level
 from gossamer.values.url import canonical, host_of, scheme_of
 from gossamer.values.visit import CUTS_OF_PAGES, Response, Visit
 

@@ -12,9 +12,8 @@ from typing import Literal, Protocol
 
 from gossamer.storage.contract import Spaces, SpacesGroup
 from gossamer.values.ledger_rows import DocumentRow, HostState, Meeting
-from gossamer.values.relations import task_of
 from gossamer.values.request_identity import Requested
-from gossamer.values.task import Family, SetAside, Task
+from gossamer.values.task import Family, SetAside, Task, task_of
 from gossamer.values.visit import Location, Visit
 
 #: The tallies: URLs queued of a host, or of a registered domain; links to a host from pages of other hosts.

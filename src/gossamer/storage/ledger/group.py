@@ -3,17 +3,18 @@
 Nothing outside the group changes before the write, so a group that fails leaves the ledger as it was.
 """
 
+import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from gossamer.storage.contract import Space
+from gossamer.storage.contract import KEY_BYTES, Space
 from gossamer.storage.ledger.contract import Links, Tallied
 from gossamer.storage.ledger.layout import OWN_PREFIX
 from gossamer.storage.ledger.queues import QueueChanges
 from gossamer.storage.ledger.reader import LedgerReader
-from gossamer.storage.ledger.spaces import StagedSpaces
+from gossamer.storage.ledger.spaces import Where
 from gossamer.storage.ledger.store import Batch
 from gossamer.storage.ledger.waiting import AsideChanges, Due
 from gossamer.values.hosts import registered_domain
@@ -28,11 +29,10 @@ from gossamer.values.visit import Location, Visit
 _encoder = msgspec.msgpack.Encoder()
 
 
-class LedgerGroup(StagedSpaces):
+class LedgerGroup:
     """An open group. Contract: `Group`."""
 
     def __init__(self, ledger: LedgerReader) -> None:
-        super().__init__(ledger.spaces)
         self._ledger = ledger
         self._seen = ledger.seen
         self.changes = QueueChanges()
@@ -54,6 +54,11 @@ class LedgerGroup(StagedSpaces):
         self._undone: list[bytes] = []
         self._given_up: list[str] = []
         self._aside = AsideChanges(ledger.shelf)
+        self._kept = ledger.spaces
+        # A look at the store costs several times one at this: the pages of a group share their host, and all share what has none.
+        self._read: dict[Where, bytes | None] = {}
+        self._values: dict[Where, bytes | None] = {}
+        self._used: dict[Where, int] = {}
 
     # -- what is met
 
@@ -274,10 +279,54 @@ class LedgerGroup(StagedSpaces):
         self.counts[name] += number
 
     def put(self, space: Space, host: str | None, key: bytes, value: bytes) -> bool:
-        is_staged = super().put(space, host, key, value)
-        if not is_staged:
+        where = self._kept.where(space, host, key)
+        known = self._value(where)
+        counter, used = self._counted(space, host)
+        used += len(value) + len(key) if known is None else len(value) - len(known)
+        most = space.common_bytes if host is None else space.host_bytes
+        if len(key) > KEY_BYTES or len(value) > space.value_bytes or used > most:
             self.counts[f"full:{space.owner}"] += 1
-        return is_staged
+            return False
+        self._values[where] = value
+        self._used[counter] = used
+        return True
+
+    def get(self, space: Space, host: str | None, key: bytes = b"") -> bytes | None:
+        return self._value(self._kept.where(space, host, key))
+
+    def delete(self, space: Space, host: str | None, key: bytes = b"") -> None:
+        where = self._kept.where(space, host, key)
+        known = self._value(where)
+        if known is not None:
+            counter, used = self._counted(space, host)
+            self._values[where] = None
+            self._used[counter] = used - len(key) - len(known)
+
+    def scan(
+        self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
+    ) -> Iterator[tuple[bytes, bytes]]:
+        family, low = self._kept.where(space, host, prefix)
+        skip = len(low) - len(prefix)
+        staged = {
+            key[skip:]: value
+            for (of, key), value in self._values.items()
+            if of == family and key.startswith(low) and key[skip:] >= start
+        }
+        kept = (entry for entry in self._kept.scan(space, host, prefix, start) if entry[0] not in staged)
+        changed = sorted((key, value) for key, value in staged.items() if value is not None)
+        yield from heapq.merge(kept, changed)
+
+    def _value(self, where: Where) -> bytes | None:
+        if where in self._values:
+            return self._values[where]
+        if where not in self._read:
+            self._read[where] = self._kept.value(where)
+        return self._read[where]
+
+    def _counted(self, space: Space, host: str | None) -> tuple[Where, int]:
+        where = self._kept.where_used(space, host)
+        used = self._used.get(where)
+        return where, int.from_bytes(self._kept.value(where) or b"") if used is None else used
 
     # -- the end
 
@@ -298,10 +347,14 @@ class LedgerGroup(StagedSpaces):
         self._aside.write(batch)
         for name, value in self._own.items():
             batch.put("meta", OWN_PREFIX + name.encode(), value)
-        super().write(batch)
+        for where, used in self._used.items():
+            self._values[where] = used.to_bytes(8) if used else None
+        for (family, place), kept in self._values.items():
+            batch.change(family, place, kept)
 
     def applied(self) -> None:
-        super().applied()
+        if self._values:
+            self._kept.applied(self._values)
         self._seen.applied(self._new, self._depths)
         self._seen.applied(self._lowered, self._depths)
         self._seen.dropped(self._given_up)

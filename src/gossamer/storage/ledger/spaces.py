@@ -1,18 +1,17 @@
 """Spaces on the disk: entries of their owners, under the host's id or under none, and how many bytes each owner has there.
 
-Place in the flow: an owner opens its space when it starts; a group stages entries in :class:`StagedSpaces` and puts them into its
-batch. The version stands in each key, so that a migration moves entries from one version to the next, some at a time: killed
-anywhere, it goes on with those that are left.
+Place in the flow: an owner opens its space when it starts; a :mod:`~gossamer.storage.ledger.group` stages entries and puts them
+into its batch. The version stands in each key, so that a migration moves entries from one version to the next, some at a time:
+killed anywhere, it goes on with those that are left.
 """
 
-import heapq
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 from gossamer.engine.files import Point, crash_at
-from gossamer.storage.contract import KEY_BYTES, Migration, Space, SpaceEntry, SpaceFigures
+from gossamer.storage.contract import Migration, Space, SpaceEntry, SpaceFigures
 from gossamer.storage.ledger.layout import COMMON_PREFIX, HOST_ID_BYTES, SPACE_VERSION_PREFIX, LedgerKeys, after
 from gossamer.storage.ledger.schema import parse_version
 from gossamer.storage.ledger.store import Batch, RocksStore
@@ -38,7 +37,7 @@ _Place = tuple[str, bytes]
 _COMMON: _Place = ("meta", COMMON_PREFIX)
 
 #: Family and key.
-_Where = tuple[str, bytes]
+Where = tuple[str, bytes]
 
 
 class _OpenSpace(msgspec.Struct, frozen=True):
@@ -105,7 +104,7 @@ class KeptSpaces:
         self._store = store
         self._keys = keys
         self._open: dict[str, _OpenSpace] = {}
-        self._recent: dict[_Where, bytes | None] = {}
+        self._recent: dict[Where, bytes | None] = {}
 
     def open(self, space: Space) -> None:
         """Begin to use a space, or go on with it; entries of an older version are migrated. Raises CrawlDirectoryError: a newer
@@ -141,7 +140,7 @@ class KeptSpaces:
     def _migrate(self, space: Space, version: int, migration: Migration) -> None:
         label = _label(space.owner)
         old, new = label + bytes([version]), label + bytes([version + 1])
-        batch, used = self._store.batch(), dict[_Where, int]()
+        batch, used = self._store.batch(), dict[Where, int]()
         for (family, start), label_and_key, value in self._entries():
             if not label_and_key.startswith(old):
                 continue
@@ -227,7 +226,7 @@ class KeptSpaces:
 
     # -- for groups
 
-    def where(self, space: Space, host: str | None, key: bytes) -> _Where:
+    def where(self, space: Space, host: str | None, key: bytes) -> Where:
         """Where an entry lies. Raises ValueError: this space is not open as it is declared here."""
         entries = self._known(space).entries
         return (
@@ -236,14 +235,14 @@ class KeptSpaces:
             else ("spaces", self._keys.host(host) + entries + key)
         )
 
-    def where_used(self, space: Space, host: str | None) -> _Where:
+    def where_used(self, space: Space, host: str | None) -> Where:
         used = self._known(space).used
         return ("meta", COMMON_PREFIX + used) if host is None else ("spaces", self._keys.host(host) + used)
 
-    def value(self, where: _Where) -> bytes | None:
+    def value(self, where: Where) -> bytes | None:
         return self._recent[where] if where in self._recent else self._store.get(*where)
 
-    def applied(self, changes: Mapping[_Where, bytes | None]) -> None:
+    def applied(self, changes: Mapping[Where, bytes | None]) -> None:
         """A group has written these."""
         if len(self._recent) + len(changes) > _REMEMBERED:
             self._recent.clear()
@@ -262,73 +261,3 @@ class KeptSpaces:
         if known is None or (known.space is not space and known.space != space):
             raise ValueError(f"space {space.owner!r} is not open as it is declared; its owner opens it when it starts")
         return known
-
-
-class StagedSpaces:
-    """The changes of one group to spaces. Contract: `SpacesGroup`, but for what is counted."""
-
-    def __init__(self, kept: KeptSpaces) -> None:
-        self._kept = kept
-        # A look at the store costs several times one at this: the pages of a group share their host, and all share what has none.
-        self._read: dict[_Where, bytes | None] = {}
-        self._values: dict[_Where, bytes | None] = {}
-        self._used: dict[_Where, int] = {}
-
-    def put(self, space: Space, host: str | None, key: bytes, value: bytes) -> bool:
-        if len(key) > KEY_BYTES or len(value) > space.value_bytes:
-            return False
-        where = self._kept.where(space, host, key)
-        known = self._value(where)
-        counter, used = self._counted(space, host)
-        used += len(value) + len(key) if known is None else len(value) - len(known)
-        if used > (space.common_bytes if host is None else space.host_bytes):
-            return False
-        self._values[where] = value
-        self._used[counter] = used
-        return True
-
-    def get(self, space: Space, host: str | None, key: bytes = b"") -> bytes | None:
-        return self._value(self._kept.where(space, host, key))
-
-    def delete(self, space: Space, host: str | None, key: bytes = b"") -> None:
-        where = self._kept.where(space, host, key)
-        known = self._value(where)
-        if known is not None:
-            counter, used = self._counted(space, host)
-            self._values[where] = None
-            self._used[counter] = used - len(key) - len(known)
-
-    def scan(
-        self, space: Space, host: str | None, prefix: bytes = b"", start: bytes = b""
-    ) -> Iterator[tuple[bytes, bytes]]:
-        family, low = self._kept.where(space, host, prefix)
-        skip = len(low) - len(prefix)
-        staged = {
-            key[skip:]: value
-            for (of, key), value in self._values.items()
-            if of == family and key.startswith(low) and key[skip:] >= start
-        }
-        kept = (entry for entry in self._kept.scan(space, host, prefix, start) if entry[0] not in staged)
-        changed = sorted((key, value) for key, value in staged.items() if value is not None)
-        yield from heapq.merge(kept, changed)
-
-    def write(self, batch: Batch) -> None:
-        for where, used in self._used.items():
-            self._values[where] = used.to_bytes(8) if used else None
-        for (family, key), value in self._values.items():
-            batch.change(family, key, value)
-
-    def applied(self) -> None:
-        self._kept.applied(self._values)
-
-    def _value(self, where: _Where) -> bytes | None:
-        if where in self._values:
-            return self._values[where]
-        if where not in self._read:
-            self._read[where] = self._kept.value(where)
-        return self._read[where]
-
-    def _counted(self, space: Space, host: str | None) -> tuple[_Where, int]:
-        where = self._kept.where_used(space, host)
-        used = self._used.get(where)
-        return where, int.from_bytes(self._kept.value(where) or b"") if used is None else used
