@@ -29,16 +29,14 @@ from typing import Generic, TypeVar
 
 import msgspec
 
+from gossamer.frontier.contract import LEVELS
 from gossamer.frontier.politeness.places import AskedHost, Place, SharedPlace, SharedPlaces
 from gossamer.frontier.politeness.rules import LayerRules, live_of, pace_of
 from gossamer.frontier.politeness.whole_crawl import WholeCrawl
 
 T = TypeVar("T")
 
-#: Levels of urgency, 0 the most urgent. With a bias of 2 the last of eight still gets one draw in 255.
-LEVELS = 8
-
-#: How much likelier a level is than the next one.
+#: How much likelier a level is than the next one: of eight levels, the last still gets one draw in 255.
 BIAS = 2.0
 
 

@@ -175,17 +175,16 @@ class Network(Generic[T]):
     def _is_wide(self) -> bool:
         if len(self._familiar_places) < self.rules.familiar or len(self._places) < _FEWEST:
             return False
-        return len(self._places) >= self.rules.hosts or len(self._places) >= self._recent_places()
-
-    def _recent_places(self) -> int:
-        """Different domains and addresses that had answered lately when the failures began; no more than the rule asks for."""
+        if len(self._places) >= self.rules.hosts:
+            return True
+        # Different domains and addresses that had answered lately when the failures began; no more than the rule asks for.
         found = _Places()
         for host, (place, at) in self._familiar.items():
             if at >= self._failing_since - _RECENT:
                 found.add(host, place)
                 if len(found) >= self.rules.hosts:
                     break
-        return len(found)
+        return len(self._places) >= len(found)
 
     def _clear(self) -> None:
         self._failures = 0

@@ -336,7 +336,11 @@ def step(site: RobotsState, policy: RobotsPolicy, answered: Answered, now: float
     """
     if site.state is State.DISQUALIFIED:
         return site
-    event = _seen_from(site, policy, answered.event)
+    event = answered.event
+    if event is RobotsEvent.MOVED and site.hops >= policy.redirects:
+        event = RobotsEvent.LOST
+    elif event is RobotsEvent.UNCHANGED and site.rules is None:
+        event = RobotsEvent.BROKEN
     effect = policy.meanings[event]
     failures, since = site.failures, site.since
     if effect is Effect.AGAIN and site.tries + 1 >= policy.rounds * max(addresses, 1):
@@ -355,17 +359,14 @@ def step(site: RobotsState, policy: RobotsPolicy, answered: Answered, now: float
         event=event,
         status=answered.status,
     )
-    if effect in (Effect.FOLLOW, Effect.AGAIN):
-        return _under_way(site, policy, answered, effect, now, addresses)
-    return _settled(site, policy, answered, effect, now)
-
-
-def _seen_from(site: RobotsState, policy: RobotsPolicy, event: RobotsEvent) -> RobotsEvent:
-    if event is RobotsEvent.MOVED and site.hops >= policy.redirects:
-        return RobotsEvent.LOST
-    if event is RobotsEvent.UNCHANGED and site.rules is None:
-        return RobotsEvent.BROKEN
-    return event
+    believed = min(max(answered.retry_after, 0.0), LONGEST_WAIT)
+    if effect is Effect.FOLLOW:
+        return msgspec.structs.replace(site, hops=site.hops + 1, target=answered.target, tries=0, after=now)
+    if effect is Effect.AGAIN:
+        tries = site.tries + 1
+        pause = policy.pause if tries % max(addresses, 1) == 0 else 0.0
+        return msgspec.structs.replace(site, tries=tries, after=now + max(pause, believed))
+    return _settled(site, policy, answered, effect, now, believed)
 
 
 def _instead(policy: RobotsPolicy, failures: int, lasting: float) -> Effect:
@@ -377,36 +378,20 @@ def _instead(policy: RobotsPolicy, failures: int, lasting: float) -> Effect:
     return Effect.POSTPONE
 
 
-def _under_way(
-    site: RobotsState, policy: RobotsPolicy, answered: Answered, effect: Effect, now: float, addresses: int
+def _settled(
+    site: RobotsState, policy: RobotsPolicy, answered: Answered, effect: Effect, now: float, believed: float
 ) -> RobotsState:
-    if effect is Effect.FOLLOW:
-        return msgspec.structs.replace(site, hops=site.hops + 1, target=answered.target, tries=0, after=now)
-    tries = site.tries + 1
-    pause = policy.pause if tries % max(addresses, 1) == 0 else 0.0
-    return msgspec.structs.replace(site, tries=tries, after=now + max(pause, _believed(answered.retry_after)))
-
-
-def _settled(site: RobotsState, policy: RobotsPolicy, answered: Answered, effect: Effect, now: float) -> RobotsState:
     # A file behind a redirect is no copy of the site's own.
     etag, modified = ("", "") if site.hops else (answered.etag, answered.modified)
     site = msgspec.structs.replace(site, tries=0, hops=0, target="", after=0.0, until=now + policy.keep)
     if effect is Effect.OBEY:
-        return msgspec.structs.replace(
-            site, meaning=effect, rules=answered.rules or Rules(), etag=etag, modified=modified
-        )
+        rules = answered.rules or Rules()
+        return msgspec.structs.replace(site, meaning=effect, rules=rules, etag=etag, modified=modified)
     if effect in (Effect.ALLOW, Effect.DENY):
         return msgspec.structs.replace(site, meaning=effect, rules=None, etag="", modified="")
-    if effect is Effect.RENEW:
-        return msgspec.structs.replace(site, meaning=Effect.OBEY)
-    if effect is Effect.FORGET:
-        return msgspec.structs.replace(site, meaning=effect)
-    wait = max(policy.retry_after(site.failures), _believed(answered.retry_after))
-    return msgspec.structs.replace(site, until=now + wait)
-
-
-def _believed(retry_after: float) -> float:
-    return min(max(retry_after, 0.0), LONGEST_WAIT)
+    if effect in (Effect.RENEW, Effect.FORGET):
+        return msgspec.structs.replace(site, meaning=Effect.OBEY if effect is Effect.RENEW else effect)
+    return msgspec.structs.replace(site, until=now + max(policy.retry_after(site.failures), believed))
 
 
 def to_mermaid(policy: RobotsPolicy) -> str:

@@ -17,6 +17,7 @@ import msgspec
 
 from gossamer.engine.sheet import NoSettings, Sheet, setting
 from gossamer.engine.unit import Provider
+from gossamer.frontier.politeness.retries import asked_wait
 from gossamer.frontier.robots.contract import Lesson, RobotsRuling, RobotsVerdict
 from gossamer.frontier.robots.machine import (
     DAY,
@@ -33,7 +34,6 @@ from gossamer.frontier.robots.machine import (
 )
 from gossamer.frontier.robots.rules import MAX_BYTES, ROBOTS_PATH, Rules, parse
 from gossamer.values.errors import UnreadableUrl
-from gossamer.values.instants import read_date
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
 from gossamer.values.url import canonical, of_field, scheme_of, site_of
@@ -79,7 +79,7 @@ def answered(response: Response, url: str, agent: str) -> tuple[Answered, tuple[
     event = _BY_OUTCOME.get(response.outcome, RobotsEvent.FAILED)
     if event is RobotsEvent.REFUSED:
         event = _BY_STATUS.get(response.status, event)
-    wait = seconds_of(response.header("retry-after"), response.started + response.elapsed)
+    wait = asked_wait(response.header("retry-after"), response.started + response.elapsed)
     return Answered(event, response.status, retry_after=wait), ()
 
 
@@ -111,17 +111,6 @@ def _target(location: str, url: str) -> str:
     except UnreadableUrl:
         return ""
     return target if scheme_of(target) in ("http", "https") else ""
-
-
-def seconds_of(retry_after: str, now: float) -> float:
-    """The wait that a `Retry-After` field asks for, in seconds or as a date (RFC 9110, 10.2.3); 0 for anything else."""
-    text = retry_after.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:12])
-    if not text:
-        return 0.0
-    instant = read_date(text)
-    return 0.0 if instant is None else max(0.0, instant - now)
 
 
 #: Schemes whose hosts have a robots.txt (RFC 9309, 2.3).

@@ -147,8 +147,11 @@ class UserRobotsAnswers(Provider[UserRobotsAnswersSheet]):
                 return 0.0
             with _transaction(connection):
                 known = connection.execute("SELECT until, process FROM claims WHERE name = ?", (name,)).fetchone()
-                if known is not None and known[1] != os.getpid() and _holds(known[0], known[1], now):
-                    return _LOOK
+                if known is not None and known[1] != os.getpid():
+                    until, process = known
+                    is_soon = isinstance(until, float) and now < until <= now + CLAIMED + _LOOK
+                    if is_soon and _is_alive(process):
+                        return _LOOK
                 row = name, now + CLAIMED, os.getpid()
                 connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", row)
         return 0.0
@@ -256,10 +259,6 @@ def _digest(name: str, state: bytes) -> bytes:
     return xxhash.xxh3_128_digest(b"%d\n%s\n%s" % (LAYOUT, name.encode(), state))
 
 
-def _holds(until: object, process: object, now: float) -> bool:
-    return isinstance(until, float) and now < until <= now + CLAIMED + _LOOK and _is_alive(process)
-
-
 def _is_alive(process: object) -> bool:
     """Whether this process of ours lives. One in another container does not for us: it is asked for twice then, at worst."""
     return isinstance(process, int) and process > 0 and processes.is_alive(process)
@@ -326,8 +325,10 @@ class SharingRobots(ObeyRobots):
             self.metrics.count("answers_shared")
             self._release(site)
             return msgspec.structs.replace(super().judge(task, now), is_news=True)
-        if verdict.ruling is RobotsRuling.FETCH_FIRST and (wait := self._claim(site, now)):
-            return RobotsVerdict(RobotsRuling.WAIT, "another crawl asks for robots.txt", until=now + wait)
+        if verdict.ruling is RobotsRuling.FETCH_FIRST:
+            if wait := self.answers.claim(self._name(site), now):
+                return RobotsVerdict(RobotsRuling.WAIT, "another crawl asks for robots.txt", until=now + wait)
+            self._claimed.add(site)
         return verdict
 
     def learned(self, site: str, response: Response, now: float, addresses: int = 1) -> Lesson:
@@ -367,12 +368,6 @@ class SharingRobots(ObeyRobots):
         if not (_is_shareable(state) and state.date <= now + _SLACK and now < until):
             return None
         return msgspec.structs.replace(state, until=until, failures=0, since=0.0, target="", after=0.0)
-
-    def _claim(self, site: str, now: float) -> float:
-        wait = self.answers.claim(self._name(site), now)
-        if not wait:
-            self._claimed.add(site)
-        return wait
 
     def _release(self, site: str) -> None:
         if site in self._claimed:

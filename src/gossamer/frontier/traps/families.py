@@ -76,7 +76,10 @@ def parts_of(url: str, skipped: int = 0) -> tuple[str, str]:
 def _parts_of(directory: str, file: str, skipped: int) -> tuple[str, str]:
     """The same by the directory of a URL and its file, as it is named in a part."""
     directories = list(filter(None, directory.split("/")))
-    beginning = _beginning(directories[:skipped]) if skipped else "/"
+    beginning = f"/{'/'.join(directories[:skipped])}/".lower() if directories[:skipped] else "/"
+    if len(beginning) > _LONGEST_BEGINNING:
+        digest = xxh32_hexdigest(beginning.encode("utf-8", "surrogatepass"))
+        beginning = f"{beginning[:_LONGEST_BEGINNING]}~{digest}/"
     shown = list(map(_masked, directories[skipped : skipped + 2]))
     if not shown:
         return f"{beginning}*", beginning + file
@@ -134,13 +137,6 @@ def most_repeated(segments: list[str]) -> int:
     if len(set(named)) == len(named):
         return 1 if named else 0  # as nearly all
     return max(Counter(named).values())
-
-
-def _beginning(directories: list[str]) -> str:
-    text = f"/{'/'.join(directories)}/".lower() if directories else "/"
-    if len(text) <= _LONGEST_BEGINNING:
-        return text
-    return f"{text[:_LONGEST_BEGINNING]}~{xxh32_hexdigest(text.encode('utf-8', 'surrogatepass'))}/"
 
 
 def _masked(segment: str) -> str:
@@ -202,8 +198,12 @@ def shape_of(url: str, source: str) -> str:
     How deep a path is says nothing. That a segment repeats is no crime by itself (`/a/a/a`, once linked to, is a page); that it
     does so once more behind every link is.
     """
-    if url.count("&") >= PARAMETERS and _most_named(url) > PARAMETERS:
-        return "trap:repeated-parameters"
+    if url.count("&") >= PARAMETERS:
+        # Names that end in brackets are lists by intent (PHP, Rails).
+        names = (one.partition("=")[0] for one in url.partition("?")[2].split("&") if one)
+        counts = Counter(name for name in names if not name.endswith(("[]", "%5B%5D")))
+        if max(counts.values(), default=0) > PARAMETERS:
+            return "trap:repeated-parameters"
     # Three slashes belong to no segment.
     if url.count("/") > REPEATS + 3:
         directory = source.partition("?")[0].rpartition("/")[0] + "/"
@@ -220,9 +220,3 @@ def _repeated_in(directory: str) -> int:
 
 def _segments(url: str) -> list[str]:
     return [one for one in path_of(url).partition("?")[0].split("/") if one]
-
-
-def _most_named(url: str) -> int:
-    """How often the most frequent parameter occurs. Names that end in brackets are lists by intent (PHP, Rails)."""
-    names = (one.partition("=")[0] for one in url.partition("?")[2].split("&") if one)
-    return max(Counter(name for name in names if not name.endswith(("[]", "%5B%5D"))).values(), default=0)

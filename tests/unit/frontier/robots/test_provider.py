@@ -1,14 +1,12 @@
 """The robots provider: answers of servers, a bounded memory, and what a site's verdicts tell beside the ruling."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from gossamer.engine.errors import SettingError
 from gossamer.engine.sheet import build, change
 from gossamer.frontier.robots.contract import RobotsRuling, RobotsVerdict
 from gossamer.frontier.robots.machine import RobotsEvent
-from gossamer.frontier.robots.provider import IgnoreRobots, ObeyRobots, RobotsSheet, answered, seconds_of
+from gossamer.frontier.robots.provider import IgnoreRobots, ObeyRobots, RobotsSheet, answered
 from gossamer.simweb.hosts import ROBOTS, ROBOTS_MOVED, robots_text
 from gossamer.simweb.hosts import allowed as allowed_by_data
 from gossamer.values.outcome import Outcome, of_status
@@ -69,29 +67,6 @@ def test_a_redirect_is_resolved_against_the_url_that_was_asked() -> None:
     robots.learned(SITE, ok(b"User-agent: *\nDisallow: /"), NOW)
     assert judge(robots, f"{SITE}/x").ruling is RobotsRuling.DENIED
     assert judge(robots, "http://b.test/x").ruling is RobotsRuling.FETCH_FIRST, "the rules are the first site's alone"
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("120", 120.0),
-        (" 5 ", 5.0),
-        ("Tue, 14 Nov 2023 22:14:20 GMT", 60.0),
-        ("Mon, 13 Nov 2023 22:13:20 GMT", 0.0),
-        ("Tue Nov 14 22:14:20 2023", 60.0),
-        ("", 0.0),
-        ("soon", 0.0),
-        ("-5", 0.0),
-        ("٣", 0.0),
-    ],
-)
-def test_retry_after_is_read_in_both_forms(text: str, seconds: float) -> None:
-    assert seconds_of(text, NOW) == seconds
-
-
-@given(st.text(max_size=60))
-def test_no_retry_after_raises(text: str) -> None:
-    assert seconds_of(text, NOW) >= 0.0
 
 
 def test_what_a_site_says_beside_its_rules_comes_with_the_verdict_and_the_lesson() -> None:
