@@ -88,22 +88,40 @@ def passed() -> dict[str, int]:
 
 
 def tell_crawl() -> None:
-    """Crawl a small site, and print what its pages passed."""
+    """Crawl a small site, and print what its pages passed: the calls of ours from the request for its first page to that for its
+    last one, since the start of a crawl and its end are no part of the way of a page."""
+    import asyncio
     import tempfile
+    from typing import Any
 
     from gossamer.crawls.crawl import Crawl
     from gossamer.crawls.options import all_options
     from gossamer.engine.sheet import build
 
+    own_code, pages = str(ROOT / "src" / "gossamer"), 0
+    calls = collections.Counter[tuple[str, str]]()
+
+    def count(frame: Any, event: str, _: object) -> None:
+        nonlocal pages
+        code = frame.f_code
+        if event != "call" or not code.co_filename.startswith(own_code):
+            return
+        pages += code.co_qualname == "Transfer.begin"
+        if 1 < pages < REQUESTS:
+            calls[code.co_filename, code.co_qualname] += 1
+
     serving = "import sys; from tools import house; house.serve()"
     with subprocess.Popen([sys.executable, "-P", "-c", serving], cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         seed = server.stdout.readline().strip()
-        calls = collections.Counter[tuple[str, str]]()
         try:
             with tempfile.TemporaryDirectory() as folder:
                 options = {"output": f"{folder}/crawl", "delay": 0, "domain_delay": 0, "ip_delay": 0, "linger": 0}
-                _crawl(Crawl([seed], build(all_options(), options), tables=False), calls)
+                sys.setprofile(count)
+                try:
+                    asyncio.run(Crawl([seed], build(all_options(), options), tables=False).run())
+                finally:
+                    sys.setprofile(None)
         finally:
             server.kill()
     own = [name for name in sys.modules if name.partition(".")[0] == "gossamer"]
@@ -114,34 +132,6 @@ def tell_crawl() -> None:
         "calls_of_a_page": round(sum(calls.values()) / (REQUESTS - 2)),
     }
     print(json.dumps(figures))
-
-
-def _crawl(job: object, calls: collections.Counter[tuple[str, str]]) -> None:
-    """Run the crawl, and count the calls of ours from the request for its first page to that for its last one: the start of a
-    crawl and its end are no part of the way of a page."""
-    import asyncio
-    from typing import Any
-
-    own = str(ROOT / "src" / "gossamer")
-    pages = 0
-
-    def count(frame: Any, event: str, _: object) -> None:
-        nonlocal pages
-        if event != "call":
-            return
-        code = frame.f_code
-        if not code.co_filename.startswith(own):
-            return
-        if code.co_qualname == "Transfer.begin":
-            pages += 1
-        if 1 < pages < REQUESTS:
-            calls[code.co_filename, code.co_qualname] += 1
-
-    sys.setprofile(count)
-    try:
-        asyncio.run(job.run())  # type: ignore[attr-defined]  # a Crawl, which is imported only in the measured process
-    finally:
-        sys.setprofile(None)
 
 
 def serve() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from gossamer import __version__
 from gossamer.cli.reference import pages
 from gossamer.crawls.options import all_options
-from gossamer.engine.sheet import Property, properties
+from gossamer.engine.sheet import properties
 from tools import REFERENCE, ROOT
 
 
@@ -118,18 +118,14 @@ _MEASURED = ("s", "bytes", "bytes/s", "pages/s")
 def keywords() -> str:
     text, indent = _KEYWORDS_HEAD, " " * 4
     for prop in properties(all_options(installed=False)):
+        kind = prop.type.replace("tuple[str, ...]", "Sequence[str]").replace("'", '"')
+        if prop.unit in _MEASURED:
+            first, *rest = kind.split(" | ")
+            kind = " | ".join([first, "str", *(one for one in rest if not one.startswith("Literal"))])
         doc = f'"""{prop.doc}"""'
         lines = textwrap.wrap(doc, 120, break_on_hyphens=False, initial_indent=indent, subsequent_indent=indent)
-        text += "\n".join([f"    {prop.name}: {_type(prop)}", *lines, ""])
+        text += "\n".join([f"    {prop.name}: {kind}", *lines, ""])
     return text
-
-
-def _type(prop: Property) -> str:
-    written = prop.type.replace("tuple[str, ...]", "Sequence[str]").replace("'", '"')
-    if prop.unit in _MEASURED:
-        first, *rest = written.split(" | ")
-        return " | ".join([first, "str", *(one for one in rest if not one.startswith("Literal"))])
-    return written
 
 
 _GO_ON = """<!doctype html>

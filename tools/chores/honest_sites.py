@@ -147,14 +147,10 @@ def crawl(web: SimWeb, *, cut: bool = True, most: int = 20_000, start: str = "")
             learnt.observe(msgspec.structs.replace(visit, new=tuple(new)))
             queue([one for one in new if not shelves.takes("schedule", one)])
     kept = [((family.owner, family.part), task) for family, tasks in shelves.tasks.items() for task in tasks]
-    lost = Counter(name for name, task in kept if _is_page(web, task))
+    doors = [(name, web.door(task.host), path_of(task.url)) for name, task in kept]
+    pages_aside = (Role.PAGE, Role.ALIAS)
+    lost = Counter(name for name, door, path in doors if door and web.locate(door.host, path)[0] in pages_aside)
     return Spent(trapped, probed, pages, fetched, Counter(name for name, _ in kept), lost), learnt
-
-
-def _is_page(web: SimWeb, task: Task) -> bool:
-    door = web.door(task.host)
-    assert door is not None
-    return web.locate(door.host, path_of(task.url))[0] in (Role.PAGE, Role.ALIAS)
 
 
 def _fetch(web: SimWeb, task: Task, digests: dict[str, str]) -> Visit:

@@ -21,7 +21,7 @@ from gossamer.storage.ledger.ledger import ledgers_of
 from gossamer.values.errors import GossamerError
 from tools.killing import Say, Told
 from tools.killing.judging import Hit, How, Judgement, Life, assign, judge
-from tools.killing.site import Round, resume_command, round_of, rounds, served, started
+from tools.killing.site import Round, resume_command, round_of, rounds, served, size_of, started
 from tools.verifying import Verified, verify
 
 #: Seconds until a kill at most, from the first sign of work.
@@ -107,8 +107,8 @@ class Lives:
             _wait(process, self._chance.uniform(0.0, STARTING))
             return
         # Until the web has been asked for something more, or the process is gone.
-        before, deadline = self._asked(), time.monotonic() + PATIENCE
-        while process.poll() is None and time.monotonic() < deadline and self._asked() == before:
+        before, deadline = size_of(self._log), time.monotonic() + PATIENCE
+        while process.poll() is None and time.monotonic() < deadline and size_of(self._log) == before:
             time.sleep(LOOK)
         if life.point.startswith(Point.CHECKPOINT):
             with contextlib.suppress(GossamerError, OSError), Control(self._directory, PATIENCE) as control:
@@ -122,9 +122,6 @@ class Lives:
         elif life.how is How.ENDING:
             os.killpg(process.pid, signal.SIGTERM)
             _wait(process, 0.2)
-
-    def _asked(self) -> int:
-        return self._log.stat().st_size if self._log.exists() else 0
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:

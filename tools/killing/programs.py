@@ -242,23 +242,22 @@ def _killed(shop: Shop, directory: Path, kills: int, chance: random.Random, told
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
             child = begun(directory, first, apart=True)
-        elif not _kill_browser(child.pid, guard=way == "guard"):
-            continue  # there is none yet
+        else:  # the guard of the agent's browser, or what it guards
+            listed = subprocess.run(
+                ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+            ).stdout
+            processes = [line.split(None, 2) for line in listed.splitlines()]
+            agent = str(child.pid)
+            guards = [pid for pid, parent, *args in processes if parent == agent and "guard.py" in "".join(args)]
+            found = guards if way == "guard" else [pid for pid, parent, *_ in processes if parent in guards]
+            if not found:
+                continue  # there is none yet
+            send(signal.SIGKILL, map(int, found))
         deaths[way] += 1
         told.figures["kills"] += 1
         told.figures[f"{way}_kills"] += 1
     judge_last(told, child)
     return deaths
-
-
-def _kill_browser(agent: int, *, guard: bool) -> bool:
-    """Kill the guard of an agent's browser, or what it guards; whether there was one."""
-    listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
-    processes = [line.split(None, 2) for line in listed.splitlines()]
-    guards = [pid for pid, parent, *args in processes if parent == str(agent) and "guard.py" in "".join(args)]
-    found = guards if guard else [pid for pid, parent, *_ in processes if parent in guards]
-    send(signal.SIGKILL, map(int, found))
-    return bool(found)
 
 
 def _judge(told: Told, shop: Shop, directory: Path, deaths: Counter[str], where: str) -> None:

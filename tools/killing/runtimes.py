@@ -34,7 +34,7 @@ from gossamer.values.body import pieces
 from tools.bench.mobile import made_pages
 from tools.bench.traffic import SHARES, RuntimeProcess, SlowLine, write_site
 from tools.killing import Say, Told
-from tools.killing.site import begun, judge_last
+from tools.killing.site import begun, judge_last, unlike
 
 #: Pages, and bytes of each: some four batches.
 SITE_PAGES, LENGTH = 500, 60_000
@@ -239,12 +239,11 @@ def _judge(told: Told, crawl: subprocess.Popen[bytes], directory: Path, root: Pa
     wanted = {url: page for url, page in pages.items() if SHARES[SHARE].encode() in page}
     reader = ArchiveReader(directory)
     with Database(directory) as database:
-        rows = list(database.ask("SELECT url, count(*) FROM pages_all WHERE outcome = 'ok' GROUP BY url"))
-    found = {url for url, _ in rows}
+        rows = [str(url) for (url,) in database.ask("SELECT url FROM pages_all WHERE outcome = 'ok'")]
+    found = set(rows)
     told.figures["crawls"] += 1
     told.figures["documents"] += len(rows)
-    told.wrong += [f"{url} is there {count} times" for url, count in rows if count > 1]
-    told.wrong += [f"{url} is missing" for url in sorted(wanted.keys() - found)]
+    told.wrong += unlike(rows, wanted.keys())
     told.wrong += [f"{url} is not relevant" for url in sorted(found - wanted.keys())]
     for url in sorted(found & wanted.keys()):
         if b"".join(pieces(reader.document(url).source.body)) != wanted[url]:

@@ -26,7 +26,7 @@ from gossamer.testing.fakeweb import FakeWeb
 from gossamer.values.errors import CrawlDirectoryError, UsageError
 from tools import ROOT
 from tools.killing import Say, Told
-from tools.killing.site import pages_of
+from tools.killing.site import pages_of, unlike
 from tools.verifying import verify
 
 #: Pages of a crawl: a tree that takes some dozen disturbed runs.
@@ -114,7 +114,7 @@ def run(folder: Path, say: Say, *, times: int = 200, seed: int = 1) -> Told:
                 find(f"run {ends.total()} ({one.how} at {one.at:.2f} s): {text}" for text in _judged(one, directory))
             if _is_finished(directory):
                 crawls += 1
-                find(_judged_at_the_end(directory, web))
+                find(unlike((row["url"] for row in pages_of(directory)), web.expected))
                 say(f"{ends.total()} runs, {crawls} crawls at their end, {len(told.wrong)} findings")
             elif ends.total() < times:
                 find([f"{directory} makes no headway"])
@@ -215,11 +215,3 @@ def _state(directory: Path) -> str:
 
 def _is_finished(directory: Path) -> bool:
     return (directory / "crawl.toml").exists() and _state(directory) == "finished"
-
-
-def _judged_at_the_end(directory: Path, web: FakeWeb) -> Iterator[str]:
-    kept = Counter(row["url"] for row in pages_of(directory))
-    if missing := web.expected - set(kept):
-        yield f"{len(missing)} pages are missing, as {min(missing)}"
-    if doubled := [url for url, times in kept.items() if times > 1]:
-        yield f"{len(doubled)} pages are kept twice, as {min(doubled)}"

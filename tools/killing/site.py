@@ -10,7 +10,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,19 @@ def pages_of(directory: Path) -> list[dict[str, Any]]:
     log = directory / LOG_PATH
     rows = map(json.loads, log.read_bytes().splitlines() if log.exists() else [])
     return [row for row in rows if row["event"] == "page"]
+
+
+def size_of(log: Path) -> int:
+    return log.stat().st_size if log.exists() else 0
+
+
+def unlike(kept: Iterable[str], expected: Set[str]) -> Iterator[str]:
+    """How the pages that a crawl has kept differ from those that are expected, each once."""
+    counts = Counter(kept)
+    if missing := expected - counts.keys():
+        yield f"{len(missing)} pages are missing, as {min(missing)}"
+    if doubled := [url for url, times in counts.items() if times > 1]:
+        yield f"{len(doubled)} pages are kept twice, as {min(doubled)}"
 
 
 def begun(

@@ -9,7 +9,6 @@ import random
 import signal
 import subprocess
 import time
-from collections import Counter
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
@@ -23,7 +22,7 @@ from gossamer.storage.tables.places import CRAWL_FILE
 from gossamer.values.agents import agent_name
 from gossamer.values.errors import GossamerError
 from tools.killing import Say, Told
-from tools.killing.site import Round, pages_of, resume_command, send, served, started
+from tools.killing.site import Round, pages_of, resume_command, send, served, size_of, started, unlike
 
 #: Agents that a crawl has at most.
 MOST_AGENTS = 4
@@ -87,8 +86,8 @@ class SteeredCrawl:
 
     def _live(self, process: subprocess.Popen[bytes]) -> list[str]:
         """One run of the crawl; returns the command of the next one, where there is to be one."""
-        is_stopped, before = False, self._size_of_log()
-        while process.poll() is None and self._size_of_log() < max(_UNDER_WAY, before + 1):
+        is_stopped, before = False, size_of(self._log)
+        while process.poll() is None and size_of(self._log) < max(_UNDER_WAY, before + 1):
             time.sleep(0.01)
         while self._acts and not is_stopped and process.poll() is None:
             time.sleep(self._chance.uniform(0.0, LONGEST))
@@ -112,34 +111,30 @@ class SteeredCrawl:
                 if alive := living(self._directory, [agent_name(index) for index in range(MOST_AGENTS)]):
                     send(signal.SIGKILL, [self._chance.choice(sorted(alive.values()))])
             case _:
-                with contextlib.suppress(GossamerError):  # it has ended, or takes no request now
-                    self._steer(act)
-
-    def _steer(self, act: Act) -> None:
-        changes: Mapping[Act, tuple[str, int]] = {
-            Act.AGENTS: ("agents", self._chance.randint(1, MOST_AGENTS)),
-            Act.CONCURRENCY: ("concurrency", self._chance.choice([1, 4, 64])),
-            Act.PAGES: ("max-pages", 2 * self._round.pages),  # more than there are, with mirrors
-        }
-        with Control(self._directory) as control:
-            try:
-                if act is Act.PAUSE:
-                    control.do(Pause())
-                    time.sleep(self._chance.uniform(0.0, 1.0))
-                    control.do(Continue())
-                elif act is Act.CHECKPOINT:
-                    control.do(Checkpoint(f"c{time.time_ns()}"))
-                else:
-                    control.ask(Change({changes[act][0]: str(changes[act][1])}))
-            except GossamerError as error:
-                self._told.figures[f"refused: {str(error).splitlines()[0]}"] += 1
+                changes: Mapping[Act, tuple[str, int]] = {
+                    Act.AGENTS: ("agents", self._chance.randint(1, MOST_AGENTS)),
+                    Act.CONCURRENCY: ("concurrency", self._chance.choice([1, 4, 64])),
+                    Act.PAGES: ("max-pages", 2 * self._round.pages),  # more than there are, with mirrors
+                }
+                with contextlib.suppress(GossamerError), Control(self._directory) as control:  # it may have ended
+                    try:
+                        if act is Act.PAUSE:
+                            control.do(Pause())
+                            time.sleep(self._chance.uniform(0.0, 1.0))
+                            control.do(Continue())
+                        elif act is Act.CHECKPOINT:
+                            control.do(Checkpoint(f"c{time.time_ns()}"))
+                        else:
+                            control.ask(Change({changes[act][0]: str(changes[act][1])}))
+                    except GossamerError as error:
+                        self._told.figures[f"refused: {str(error).splitlines()[0]}"] += 1
 
     def _awaited(self, process: subprocess.Popen[bytes]) -> int:
         """The exit status; a crawl that stands still is ended."""
         asked, since = -1, time.monotonic()
         while process.poll() is None:
             time.sleep(_LOOK)
-            now = self._size_of_log()
+            now = size_of(self._log)
             if now != asked:
                 asked, since = now, time.monotonic()
             elif time.monotonic() - since > STILL:
@@ -153,9 +148,6 @@ class SteeredCrawl:
                 process.wait(STILL)
         return process.returncode
 
-    def _size_of_log(self) -> int:
-        return self._log.stat().st_size if self._log.exists() else 0
-
     def _judge(self) -> None:
         """Compare what the crawl has left with what it should have."""
         if b"Traceback" in self._said.read_bytes():
@@ -165,11 +157,9 @@ class SteeredCrawl:
             return
         for finding in verify(self._directory, deep=True).findings:
             self._breach(str(finding))
-        pages = Counter(row["url"] for row in pages_of(self._directory) if row["outcome"] == "ok")
-        if twice := [url for url, times in pages.items() if times > 1]:
-            self._breach(f"{len(twice)} pages were kept twice, as {twice[0]}")
-        if self._limit is None and (missing := self._round.expected() - pages.keys()):
-            self._breach(f"{len(missing)} pages are missing, as {min(missing)}")
+        kept = (row["url"] for row in pages_of(self._directory) if row["outcome"] == "ok")
+        for finding in unlike(kept, self._round.expected() if self._limit is None else set()):
+            self._breach(finding)
 
     def _breach(self, text: str) -> None:
         self._told.wrong.append(f"{self.name}: {text}; see {self._directory} and {self._said}")
