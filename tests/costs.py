@@ -32,3 +32,15 @@ def _spent(work: Callable[[], object]) -> float:
     spent = time.process_time() - begun
     gc.enable()
     return spent
+
+
+def is_linear(work: Callable[[int], object], size: int) -> bool:
+    """Whether eight times as much work costs no more than some thirty times the CPU: 64 times would be quadratic, and the rest
+    is for the machine. `work`: does as much as it is told; `size`: the smaller of the two."""
+    costs = []
+    for many in (size, 8 * size):
+        work(size // 8)  # what the first run alone costs
+        began = time.process_time()
+        work(many)
+        costs.append(max(time.process_time() - began, 0.01))
+    return costs[1] < 30 * costs[0]

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
+from tests.costs import is_linear
 
 from gossamer.documents.document import Document
 from gossamer.documents.skim import Skim
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
-from gossamer.testing.clock import is_linear
 from gossamer.testing.storage import visit
 from gossamer.values.visit import Found
 from tools.chores.reading import PLACE, Link, differences, links_of_skim, links_of_tree, said_by_skim, said_by_tree

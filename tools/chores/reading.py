@@ -11,16 +11,15 @@ import statistics
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from resiliparse.extract.html2text import extract_plain_text
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from gossamer.documents import charset, statements
 from gossamer.documents.document import Document
 from gossamer.documents.markdown import as_markdown
-from gossamer.documents.text import all_text, main_text
+from gossamer.documents.text import main_text
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
 from gossamer.testing.storage import visit
 from gossamer.values.errors import UnreadableUrl
@@ -119,50 +118,37 @@ def tags_around(node: LexborNode) -> set[str]:
     return found
 
 
-def measure(
-    folder: Path, selector: str, menus: str, things: Counter[str], kept: Counter[str]
-) -> dict[str, list[tuple[float, float, float, float]]]:
-    """Precision, recall, F1 and CPU seconds of each way, page by page. Adds the things of its pages."""
-    told: dict[str, list[tuple[float, float, float, float]]] = {}
-    for markup, right, its_things, its_kept in pages_of(folder, selector, menus):
-        things.update(its_things)
-        kept.update(its_kept)
-        ways: dict[str, Callable[[bytes], str]] = {
-            "all": all_text,
-            "prose": main_text,
-            "resiliparse": lambda data: extract_plain_text(data.decode(), main_content=True),
-        }
-        for name, make in ways.items():
-            began = time.process_time()
-            text = make(markup)
-            took = time.process_time() - began
-            told.setdefault(name, []).append((*agreement(words(text), right), took))
-    return told
-
-
 def prose(arguments: list[str]) -> int:
     """Measure; 0 where there was something to measure."""
-    every: dict[str, list[tuple[float, float, float, float]]] = {}
+    every: list[tuple[float, float, float, float]] = []
     things, kept = Counter[str](), Counter[str]()
     for argument in arguments:
         folder, _, selectors = argument.partition("=")
         selector, _, menus = selectors.partition("!")
-        told = measure(Path(folder), selector or "body", menus, things, kept)
-        print(f"{folder}: {len(next(iter(told.values()), []))} pages")
-        for name, rows in told.items():
-            _show(name, rows)
-            every.setdefault(name, []).extend(rows)
-    print("all of them, by pages")
-    for name, rows in every.items():
-        _show(name, rows)
+        told: list[tuple[float, float, float, float]] = []
+        for markup, right, its_things, its_kept in pages_of(Path(folder), selector or "body", menus):
+            things.update(its_things)
+            kept.update(its_kept)
+            began = time.process_time()
+            text = main_text(markup)
+            took = time.process_time() - began
+            told.append((*agreement(words(text), right), took))
+        _show(folder, told)
+        every += told
+    _show("all of them, by pages", every)
     print("Markdown keeps", ", ".join(f"{kept[kind]:,} of {number:,} {kind}" for kind, number in things.items()))
     return 0 if every else 1
 
 
 def _show(name: str, rows: list[tuple[float, float, float, float]]) -> None:
+    """Precision, recall, F1 and CPU of pages; nothing where there are none."""
+    if not rows:
+        return
     precision, recall, both, _ = (statistics.mean(column) for column in zip(*rows, strict=True))
     seconds = statistics.median(row[3] for row in rows)
-    print(f"  {name:24} precision {precision:.3f}  recall {recall:.3f}  F1 {both:.3f}  {seconds * 1000:.2f} ms")
+    print(
+        f"{name}: {len(rows)} pages, precision {precision:.3f}, recall {recall:.3f}, F1 {both:.3f}, {seconds * 1e3:.2f} ms"
+    )
 
 
 #: Graphics and formulas, with their elements that hold HTML again (HTML, 13.2.4.2).

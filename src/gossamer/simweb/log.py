@@ -71,7 +71,7 @@ def behind(agent: str) -> bytes:
 
 
 class RequestLog:
-    """Appends lines to a file in batches. Use as a context manager inside a running event loop."""
+    """Appends lines to a file in batches, inside a running event loop, until it is closed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -93,12 +93,6 @@ class RequestLog:
             clocks = {"wall": started + offset, "monotonic": started}
             header = msgspec.json.encode({"spec": spec, **clocks})
             os.write(self._file, MAGIC.encode() + header + b"\n")
-
-    def __enter__(self) -> "RequestLog":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def add(self, line: Line) -> None:
         """Take one line; it is in the file `BATCH_SECONDS` later at the latest."""

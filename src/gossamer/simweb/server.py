@@ -68,7 +68,8 @@ async def serve(
     async with contextlib.AsyncExitStack() as stack:
         log = None
         if options.log is not None:
-            log = stack.enter_context(RequestLog(options.log))
+            log = RequestLog(options.log)
+            stack.callback(log.close)
             log.open(web.spec, begin, join=joining)
         shared = Shared(web, log, begin, options.every_address)
         stack.callback(shared.close)

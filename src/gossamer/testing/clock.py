@@ -5,7 +5,6 @@ as hung.
 import asyncio
 import heapq
 import selectors
-import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from itertools import count
@@ -131,15 +130,3 @@ class _Idling(selectors.DefaultSelector):
         if self._may_pass() and self._clock.skip():
             return []
         return super().select(timeout)
-
-
-def is_linear(work: Callable[[int], object], size: int) -> bool:
-    """Whether eight times as much work costs no more than some thirty times the CPU: 64 times would be quadratic, and the rest
-    is for the machine. `work`: does as much as it is told; `size`: the smaller of the two."""
-    costs = []
-    for many in (size, 8 * size):
-        work(size // 8)  # what the first run alone costs
-        began = time.process_time()
-        work(many)
-        costs.append(max(time.process_time() - began, 0.01))
-    return costs[1] < 30 * costs[0]

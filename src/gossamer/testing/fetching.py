@@ -147,7 +147,15 @@ def check_page_source(make: Callable[[int], PageSource], page: str, directory: s
     source = make(1 << 20)
     try:
         _check_answers(source, page, directory, missing)
-        _check_hostile(source, page)
+        origin = "/".join(page.split("/")[:3])
+        for path in HOSTILE_PATHS:
+            answer = source.answer(origin + path)
+            assert isinstance(answer, Response | Withheld), f"promise 1: {path!r} has no answer"
+            if isinstance(answer, Withheld):
+                assert answer.reason, f"promise 1: {path!r} is refused without a name"
+            elif answer.outcome in DOCUMENTS:
+                assert b"root:" not in answer.content, f"{path!r} led out of what is served"
+        assert _answered(source, page).outcome is Outcome.OK, "promise 5: what was asked before does not matter"
     finally:
         source.close()
     source = make(16)
@@ -177,18 +185,6 @@ def _check_answers(source: PageSource, page: str, directory: str, missing: str) 
         "promise 5: equal questions, equal answers"
     )
     assert _answered(source, f"{page}#part").content == found.content, "promise 5: a fragment does not matter"
-
-
-def _check_hostile(source: PageSource, page: str) -> None:
-    origin = "/".join(page.split("/")[:3])
-    for path in HOSTILE_PATHS:
-        answer = source.answer(origin + path)
-        assert isinstance(answer, Response | Withheld), f"promise 1: {path!r} has no answer"
-        if isinstance(answer, Withheld):
-            assert answer.reason, f"promise 1: {path!r} is refused without a name"
-        elif answer.outcome in DOCUMENTS:
-            assert b"root:" not in answer.content, f"{path!r} led out of what is served"
-    assert _answered(source, page).outcome is Outcome.OK, "promise 5: what was asked before does not matter"
 
 
 def _answered(source: PageSource, url: str) -> Response:
@@ -227,7 +223,13 @@ async def check_runtime_link(
     offer = await link.offer()
     assert offer.versions and offer.crawlers > 0, "the offer says neither versions nor how many crawlers it runs"
     await _check_unknown(link, "nobody", "this one was not sent")
-    await _check_refusals(link)
+    for identity in NO_IDENTITIES:
+        assert await _refusal(link, identity, b"") == "invalid", f"{identity!r} is not an identity"
+    for data in (b"", b"GSMC", b"<html>", b"\0" * 1000):
+        assert await _refusal(link, "damaged", data) == "invalid", f"{data[:10]!r} is not a crawler"
+    assert await _refusal(link, "version", b"GSMC\xff") == "version"
+    found = await link.batch("damaged", 0, 0.0)
+    assert isinstance(found, CrawlerStanding) and found.state == "unknown", "what was refused is kept"
     for _ in range(2):
         standing = await link.send("journey-1", crawler)
         assert standing.state in ("waiting", "running", "finished"), f"promise 2: sent again, it is {standing.state}"
@@ -245,7 +247,16 @@ async def check_runtime_link(
         link = await again()
     assert await _had(link, "journey-1", 0) == first, "promise 3: a batch is not what it was when it was had first"
     frames = await _check_batches(link, first)
-    await _check_ended(link, crawler, other, len(frames))
+    for late in (
+        await link.send("journey-1", crawler),
+        await link.acknowledge("journey-1", len(frames) + 10),
+        await link.cancel("journey-1"),
+        await link.send("journey-1", crawler),
+        await link.batch("journey-1", len(frames), 60.0),
+    ):
+        assert isinstance(late, CrawlerStanding) and late.state == "finished", "promise 2: it begins again"
+        assert late.batches == late.acknowledged == len(frames), f"promise 5: {late.batches} of {len(frames)}"
+    assert await _refusal(link, "journey-1", other) == "other_crawler", "promise 2: holds after the end, too"
     await link.send("journey-2", crawler)
     for _ in range(2):
         standing = await link.cancel("journey-2")
@@ -266,16 +277,6 @@ async def _check_unknown(link: RuntimeLink, identity: str, promise: str) -> None
         assert isinstance(standing, CrawlerStanding) and standing.state == "unknown", promise
 
 
-async def _check_refusals(link: RuntimeLink) -> None:
-    for identity in NO_IDENTITIES:
-        assert await _refusal(link, identity, b"") == "invalid", f"{identity!r} is not an identity"
-    for data in (b"", b"GSMC", b"<html>", b"\0" * 1000):
-        assert await _refusal(link, "damaged", data) == "invalid", f"{data[:10]!r} is not a crawler"
-    assert await _refusal(link, "version", b"GSMC\xff") == "version"
-    found = await link.batch("damaged", 0, 0.0)
-    assert isinstance(found, CrawlerStanding) and found.state == "unknown", "what was refused is kept"
-
-
 async def _check_batches(link: RuntimeLink, first: bytes) -> list[bytes]:
     """Check that all batches come, each acknowledged before the next."""
     frames = [first]
@@ -291,19 +292,6 @@ async def _check_batches(link: RuntimeLink, first: bytes) -> list[bytes]:
         frames.append(frame)
     assert len(frames) >= 3, f"the crawler made {len(frames)} batches: give the suite a longer one"
     return frames
-
-
-async def _check_ended(link: RuntimeLink, crawler: bytes, other: bytes, batches: int) -> None:
-    for standing in (
-        await link.send("journey-1", crawler),
-        await link.acknowledge("journey-1", batches + 10),
-        await link.cancel("journey-1"),
-        await link.send("journey-1", crawler),
-        await link.batch("journey-1", batches, 60.0),
-    ):
-        assert isinstance(standing, CrawlerStanding) and standing.state == "finished", "promise 2: it begins again"
-        assert standing.batches == standing.acknowledged == batches, f"promise 5: {standing.batches} of {batches}"
-    assert await _refusal(link, "journey-1", other) == "other_crawler", "promise 2: holds after the end, too"
 
 
 async def _had(link: RuntimeLink, identity: str, sequence: int) -> bytes:

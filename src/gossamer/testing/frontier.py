@@ -182,7 +182,18 @@ def check_robots(make: Callable[[], RobotsGate]) -> None:
     assert back.ruling is RobotsRuling.FETCH_FIRST, "a clock that went back makes no answer last"
     gate.learned(SITE, ANSWER, _NOW + _DAY + 1)
     assert _ask(gate, PUBLIC, _NOW + _DAY + 2).ruling is RobotsRuling.ALLOWED
-    _check_state(make)
+    first, second = make(), make()
+    assert first.state(SITE) == b"", "something is kept although nothing is known"
+    for answer in (ANSWER, Response(Outcome.RATE_LIMITED, status=429), Response(Outcome.CLIENT_ERROR, status=404)):
+        first.learned(SITE, answer, _NOW)
+        second.restore(SITE, first.state(SITE))
+        assert second.state(SITE) == first.state(SITE), "a restored state is kept as it was"
+        for url in (PRIVATE, PUBLIC):
+            for now in (_NOW, _NOW + 30, _NOW + _DAY, _NOW + 2 * _DAY):
+                assert _ask(second, url, now) == _ask(first, url, now), "a restored gate judges otherwise"
+    for damaged in (b"", b"\xc1", b"\x90" * 99, first.state(SITE)[:-1], b"\xdd\xff\xff\xff\xff"):
+        second.restore(SITE, damaged)
+        assert _ask(second, PUBLIC).ruling in RobotsRuling, "a damaged state stops the gate"
     for ending in ENDINGS:
         _check_ending(make(), ending)
 
@@ -209,21 +220,6 @@ def _check_first(gate: RobotsGate) -> None:
     gate.forget(SITE)
     assert _ask(gate, PUBLIC).ruling is RobotsRuling.FETCH_FIRST, "a forgotten answer still counts"
     gate.forget("http://never-seen.test")
-
-
-def _check_state(make: Callable[[], RobotsGate]) -> None:
-    first, second = make(), make()
-    assert first.state(SITE) == b"", "something is kept although nothing is known"
-    for answer in (ANSWER, Response(Outcome.RATE_LIMITED, status=429), Response(Outcome.CLIENT_ERROR, status=404)):
-        first.learned(SITE, answer, _NOW)
-        second.restore(SITE, first.state(SITE))
-        assert second.state(SITE) == first.state(SITE), "a restored state is kept as it was"
-        for url in (PRIVATE, PUBLIC):
-            for now in (_NOW, _NOW + 30, _NOW + _DAY, _NOW + 2 * _DAY):
-                assert _ask(second, url, now) == _ask(first, url, now), "a restored gate judges otherwise"
-    for damaged in (b"", b"\xc1", b"\x90" * 99, first.state(SITE)[:-1], b"\xdd\xff\xff\xff\xff"):
-        second.restore(SITE, damaged)
-        assert _ask(second, PUBLIC).ruling in RobotsRuling, "a damaged state stops the gate"
 
 
 def _check_ending(gate: RobotsGate, ending: Response) -> None:

@@ -32,7 +32,19 @@ def check_spaces(reopen: ReopenLedger) -> None:
     for _ in range(2):
         _check_spaces_kept(ledger)
         ledger = _opened(reopen)
-    _check_bounds(ledger)
+    before = list(ledger.spaces.scan(ONE, "a.test"))
+    used = sum(len(key) + len(value) for key, value in before)
+    with ledger.group() as group:
+        assert not group.put(ONE, "a.test", b"v", b"x" * 21), "a value beyond its bound was taken"
+        assert not group.put(ONE, "a.test", b"k" * (KEY_BYTES + 1), b""), "a key beyond its bound was taken"
+        most = 0
+        while group.put(ONE, "a.test", b"%02d" % most, b"12345678"):
+            most += 1
+        assert most == (60 - used) // 10, "the bytes under a host are not bounded as the owner declared"
+        assert group.put(ONE, "a.test", b"00", b"1"), "an entry that becomes smaller has room"
+        assert group.put(ONE, "c.test", b"00", b"12345678"), "one host's bytes were counted as another's"
+        assert not group.put(ONE, None, b"k2", b"x" * 20), "what belongs to no host is not bounded"
+    assert ledger.counters()["full:suite-one"] == 4, "an entry that a bound kept out was not counted"
     with ledger.group() as group:
         for key, _ in list(group.scan(ONE, "a.test")):
             group.delete(ONE, "a.test", key)
@@ -98,22 +110,6 @@ def _check_spaces_kept(ledger: Ledger) -> None:
     )
     for place, (mark, _) in enumerate(walked):
         assert list(spaces.walk(ONE, mark)) == walked[place + 1 :], "a walk goes on behind its mark"
-
-
-def _check_bounds(ledger: Ledger) -> None:
-    before = list(ledger.spaces.scan(ONE, "a.test"))
-    used = sum(len(key) + len(value) for key, value in before)
-    with ledger.group() as group:
-        assert not group.put(ONE, "a.test", b"v", b"x" * 21), "a value beyond its bound was taken"
-        assert not group.put(ONE, "a.test", b"k" * (KEY_BYTES + 1), b""), "a key beyond its bound was taken"
-        most = 0
-        while group.put(ONE, "a.test", b"%02d" % most, b"12345678"):
-            most += 1
-        assert most == (60 - used) // 10, "the bytes under a host are not bounded as the owner declared"
-        assert group.put(ONE, "a.test", b"00", b"1"), "an entry that becomes smaller has room"
-        assert group.put(ONE, "c.test", b"00", b"12345678"), "one host's bytes were counted as another's"
-        assert not group.put(ONE, None, b"k2", b"x" * 20), "what belongs to no host is not bounded"
-    assert ledger.counters()["full:suite-one"] == 4, "an entry that a bound kept out was not counted"
 
 
 #: Closes what is open as a kill would, and opens it again: the ledger and its queues. At first it opens them empty.

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.costs import is_linear
 
 from gossamer.documents import legacy_encodings
 from gossamer.documents.charset import DETECTED_BYTES, _letters, sniff, to_utf8
-from gossamer.testing.clock import is_linear
 
 
 @pytest.mark.parametrize("name", ["tests1.dat", "tests2.dat", "test-yahoo-jp.dat"])

@@ -1,11 +1,11 @@
 """Formulas of pages, as systems write them, in text and Markdown."""
 
 import pytest
+from tests.costs import is_linear
 
 from gossamer.documents.main_part import with_formulas
 from gossamer.documents.markdown import as_markdown
 from gossamer.documents.text import main_text
-from gossamer.testing.clock import is_linear
 
 PROSE = (
     "The committee has decided that the old bridge over the river will be replaced by a new one in the coming year. "

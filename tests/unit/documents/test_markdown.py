@@ -3,11 +3,11 @@
 import time
 
 import pytest
+from tests.costs import is_linear
 
 from gossamer.documents.document import Document
 from gossamer.documents.main_part import MainPart
 from gossamer.documents.markdown import as_markdown, needs
-from gossamer.testing.clock import is_linear
 from gossamer.testing.storage import visit
 from gossamer.values.errors import UsageError
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.costs import is_linear
 
 from gossamer.documents import terms
 from gossamer.documents.document import Document
 from gossamer.documents.language import detect, primary
 from gossamer.documents.text import GIST, MAX_PART, MAX_TEXT, PART, all_text, lines, main_text, prose
 from gossamer.storage.seen.contract import THRESHOLD, distance
-from gossamer.testing.clock import is_linear
 from gossamer.testing.storage import visit
 
 PROSE = "The committee has decided that the old bridge over the river will be replaced by a new one in the coming year, because"

@@ -1,11 +1,11 @@
 """XHTML is read as XML where it is well-formed, and as HTML otherwise."""
 
 import pytest
+from tests.costs import is_linear
 
 from gossamer.documents.document import Document
 from gossamer.documents.xhtml import MAX_MADE, XHTML, as_html, type_of_xml
 from gossamer.parsing.html import HtmlLinks, HtmlLinksSheet
-from gossamer.testing.clock import is_linear
 from gossamer.testing.storage import visit
 from gossamer.values.visit import Visit
 

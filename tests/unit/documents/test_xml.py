@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.costs import is_linear
 
 from gossamer.documents.markup import xml_tags
-from gossamer.testing.clock import is_linear
 
 
 def read(content: bytes) -> list[tuple[str, str]]:

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from gossamer.simweb.hosts import ROBOTS, UNRESTRICTED, SimHost, allowed, crawl_delay
+from gossamer.simweb.hosts import ROBOTS, UNRESTRICTED, allowed, crawl_delay
 from gossamer.simweb.log import LogError, read_header, read_lines
 from gossamer.simweb.page import path_of
 from gossamer.simweb.site import Role, SimWeb
@@ -93,29 +93,22 @@ class RequestTrace:
         return spec.epoch + (times / 1e6 - self.began) * spec.time_scale
 
 
-class _Matcher:
-    """Finds what a host and a target are; remembers the hosts."""
+_NUMBERS: Final = {role: number for number, role in enumerate(ROLES)}
 
-    def __init__(self, web: SimWeb) -> None:
-        self.web = web
-        self._roles = {role: number for number, role in enumerate(ROLES)}
-        self._hosts: dict[str, SimHost | None] = {}
 
-    def match(self, name: str, target: str, agent: str) -> tuple[int, int, int, int]:
-        """Return rank, page, role and flags of a request."""
-        if name not in self._hosts:
-            door = self.web.door(name)
-            self._hosts[name] = door.host if door else None
-        host = self._hosts[name]
-        if host is None:
-            return -1, -1, self._roles[Role.MISSING], 0
-        role, index = self.web.locate(host, target)
-        page = -1 if index < 0 else host.base + index
-        flags = FLAG_BY_ADDRESS if name[:4] == "127." else 0
-        ruled = host.robots not in UNRESTRICTED and role is not Role.ROBOTS
-        if ruled and not allowed(host.robots, agent, target):
-            flags |= FLAG_DENIED
-        return host.rank, page, self._roles[role], flags
+def _matched(web: SimWeb, name: str, target: str, agent: str) -> tuple[int, int, int, int]:
+    """Return rank, page, role and flags of a request."""
+    door = web.door(name)
+    if door is None:
+        return -1, -1, _NUMBERS[Role.MISSING], 0
+    host = door.host
+    role, index = web.locate(host, target)
+    page = -1 if index < 0 else host.base + index
+    flags = FLAG_BY_ADDRESS if name[:4] == "127." else 0
+    ruled = host.robots not in UNRESTRICTED and role is not Role.ROBOTS
+    if ruled and not allowed(host.robots, agent, target):
+        flags |= FLAG_DENIED
+    return host.rank, page, _NUMBERS[role], flags
 
 
 def read_trace(path: Path, agent: str = "") -> RequestTrace:
@@ -124,7 +117,7 @@ def read_trace(path: Path, agent: str = "") -> RequestTrace:
     Raises LogError if the file is no log or holds no such request, OSError if it cannot be read.
     """
     spec, began = read_header(path)
-    matcher = _Matcher(SimWeb(spec))
+    web = SimWeb(spec)
     chunks: list[dict[str, Ints]] = []
     # Appending to one flat array and cutting it into columns afterwards costs a third of what
     # appending to nine does.
@@ -134,7 +127,7 @@ def read_trace(path: Path, agent: str = "") -> RequestTrace:
     for start, duration, status, size, marks, host, _, target, name in read_lines(path):
         if wanted and wanted not in name.lower():
             continue
-        rank, page, role, flags = matcher.match(host, target, name)
+        rank, page, role, flags = _matched(web, host, target, name)
         if len(marks) > 1:
             flags |= FLAG_CONDITIONAL if "c" in marks else 0
             flags |= FLAG_ABANDONED if "a" in marks else 0
@@ -149,7 +142,7 @@ def read_trace(path: Path, agent: str = "") -> RequestTrace:
     if not agents:
         whose = f" by {agent}" if agent else ""
         raise LogError(f"{path} holds no requests{whose}")
-    trace = RequestTrace(matcher.web, began, columns)
+    trace = RequestTrace(web, began, columns)
     trace.agents = list(agents)
     return trace
 
