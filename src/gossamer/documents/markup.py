@@ -246,8 +246,7 @@ def all_folded(texts: Sequence[bytes]) -> list[str]:
     joined = _BETWEEN.encode().join(texts)
     if b"<" in joined:
         joined = _PLAIN_TAG_OF_ONE.sub(b"", joined)
-    whole = " ".join(resolved(joined).split())
-    anchors = whole.replace(f" {_BETWEEN}", _BETWEEN).replace(f"{_BETWEEN} ", _BETWEEN).split(_BETWEEN)
+    anchors = list(map(str.strip, " ".join(resolved(joined).split()).split(_BETWEEN)))
     if longest > MAX_FOLDED or len(anchors) != len(texts):
         return [folded(text) for text in texts]
     return [anchor[:MAX_ANCHOR] for anchor in anchors] if longest > MAX_ANCHOR else anchors

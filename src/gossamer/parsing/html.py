@@ -82,7 +82,7 @@ _MOST_AT_ONCE = 256 << 10
 _LINK = (
     rb'(?:[%(s)s]++(?:%(o)s[%(s)s]++)*+(?:rel="(%(p)s++)"[%(s)s]++(?:%(o)s[%(s)s]++)*+)?+href="(%(p)s*+)"'
     rb'(?:[%(s)s]++%(o)s)*+(?:[%(s)s]++rel="(%(p)s++)"(?:[%(s)s]++%(o)s)*+)?+[%(s)s]*+>|[%(s)s/]([^<>]++)>)'
-) % {b"o": rb'(?!href=|rel=)[a-z0-9_-]++="[^"<>]*+"', b"p": rb'[^"<>&\r\0]', b"s": SPACE}
+) % {b"o": rb'(?!href=|rel=|xlink:)[a-z0-9_:-]++="[^"<>]*+"', b"p": rb'[^"<>&\r\0]', b"s": SPACE}
 _PLAIN_LINKS = lazy_pattern(b"<a" + _LINK)
 _IN_CAPITALS = b"<[aA]" + _LINK  # looks at every tag, and takes half as long again
 # With its text, up to the end of the link or of a table's cell, and whether that lies in the span.
@@ -189,23 +189,32 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         sheet, found, unread = self.sheet, finds.links, skim.left_out
         pattern = _ANCHORED if sheet.anchors else _IN_CAPITALS if skim.has_capitals else b""
         links = re.compile(pattern) if pattern else _PLAIN_LINKS  # `re` keeps it
+        # Links with their texts are made at once, of many stretches: most have few.
+        rows: list[tuple[bytes, ...]] = []
+        cut: dict[int, int] = {}
         for piece in skim.pieces:
             if not isinstance(piece, Tag):
                 for begin, end in (piece,) if piece[1] - piece[0] <= _MOST_AT_ONCE else _parts(skim.markup, piece):
                     if sheet.requisites:
                         finds.take(self._everything(skim.markup, begin, end))
                     elif sheet.anchors:
-                        _add_anchored_links(found, links.findall(skim.markup, begin, end), skim.markup, end)
+                        rows += links.findall(skim.markup, begin, end)
+                        if rows and not rows[-1][-1]:  # its text goes on behind the stretch
+                            cut.setdefault(len(rows) - 1, end - len(rows[-1][-2]))
                     else:
                         _add_links(found, links.findall(skim.markup, begin, end))
-                    if len(found) > MAX_FOUND:
+                    if len(found) + len(rows) > MAX_FOUND:
+                        _add_anchored_links(found, rows, cut, skim.markup)
                         finds.bound()
             elif piece.name in _LEADING or sheet.requisites:
                 if leads := self._of_tag(skim.markup, piece):
+                    _add_anchored_links(found, rows, cut, skim.markup)
                     finds.take(leads)
                 if piece.name == b"iframe" and b"srcdoc" in piece.raw.lower():
+                    _add_anchored_links(found, rows, cut, skim.markup)
                     unread += self._read_within(document, piece, finds, depth)
                     finds.bound()
+        _add_anchored_links(found, rows, cut, skim.markup)
         return unread
 
     def _read_within(self, document: Document, iframe: Tag, finds: FoundLinks, depth: int) -> int:
@@ -331,25 +340,29 @@ def _add_links(found: list[Found], rows: _Rows) -> None:
             add(Found(address.decode()))  # of no address at all, too: the page itself
 
 
-def _add_anchored_links(found: list[Found], rows: _Rows, markup: bytes, end: int) -> None:
-    """The same, with their texts; `end` is that of the stretch."""
+def _add_anchored_links(found: list[Found], rows: list[tuple[bytes, ...]], cut: dict[int, int], markup: bytes) -> None:
+    """The same, with their texts. `cut`: of links whose text goes on, the place where it begins. Both are empty afterwards."""
     if not rows:
         return
-    before, addresses, behind, others, texts, are_whole = zip(*rows, strict=True)
+    first = len(found)
+    _, addresses, _, _, texts, _ = zip(*rows, strict=True)
     anchors = all_folded(texts)
-    if not are_whole[-1]:  # the others end before a link
-        anchors[-1] = anchor_at(markup, end - len(texts[-1]))
-    hrefs = b"\0".join(addresses).decode().split("\0")
-    if not any(others) and not any(before) and not any(behind):
-        found += map(Found, hrefs, repeat("a href"), anchors)
-        return
-    add = found.append
-    for href, first, second, other, anchor in zip(hrefs, before, behind, others, anchors, strict=True):
-        if not other:
-            rel = (first or second)[:_MOST_REMEMBERED]
-            add(Found(href, "a href", anchor, bool(rel) and _disowned(str(rel, "utf-8", "replace"))))
-        elif link := _read(other):
-            add(Found(link[0], "a href", anchor, link[1]))
+    for index, place in cut.items():
+        anchors[index] = anchor_at(markup, place)
+    found += map(Found, b"\0".join(addresses).decode().split("\0"), repeat("a href"), anchors)
+    leading_nowhere = set()
+    for index, (before, _, behind, other, _, _) in enumerate(rows):
+        if other:
+            if link := _read(other):
+                found[first + index] = Found(link[0], "a href", anchors[index], link[1])
+            else:
+                leading_nowhere.add(first + index)
+        elif (rel := before or behind) and _disowned(str(rel[:_MOST_REMEMBERED], "utf-8", "replace")):
+            found[first + index] = Found(found[first + index].href, "a href", anchors[index], True)
+    if leading_nowhere:
+        found[first:] = [found[index] for index in range(first, len(found)) if index not in leading_nowhere]
+    rows.clear()
+    cut.clear()
 
 
 def _read(raw: bytes) -> tuple[str, bool] | None:
