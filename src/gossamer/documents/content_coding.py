@@ -43,6 +43,10 @@ MAX_CODINGS = 2
 MAX_RATIO = 200
 RATIO_FROM = 1 << 20
 
+#: Output to input of most pages, at the least: a page in a coding that is longer than this share of what memory may hold is taken
+#: piece by piece at once.
+LEAST_RATIO = 4
+
 #: gzip members or Zstandard frames in one body (fault 6): a million empty ones fit in 20 MB, log files joined by the
 #: day stay below this.
 MAX_MEMBERS = 1000
@@ -117,9 +121,9 @@ def decode(body: Body, applied: Sequence[str], keeping: Keeping, *, whole: bool 
         keeping: most bytes that may come out, of each coding, and where they go when they are many.
         whole: the body is complete; of a cut one, what can be read is the answer.
     """
-    if type(body) is not StoredBody and len(applied) == 1 and len(body) <= _SLICE:
+    most = min(keeping.room, keeping.memory, RATIO_FROM)
+    if type(body) is not StoredBody and len(applied) == 1 and len(body) <= most // LEAST_RATIO:
         # Nearly every page: one call, nothing joined. One that is broken, or larger than it looks, goes the slow way.
-        most = min(keeping.room, keeping.memory, RATIO_FROM)
         decoder = DECODERS[applied[0]]()
         decoder.start(body)
         with suppress(Broken):
