@@ -22,7 +22,7 @@ from gossamer.agents.handing_over import is_moving
 from gossamer.agents.ring import RingDesignation, RingSheet
 from gossamer.agents.supervised import MOST_VAIN
 from gossamer.agents.supervisor import AgentEnded
-from gossamer.analysis.deleting import delete, target_of
+from gossamer.analysis.removals import delete, target_of
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
 from gossamer.crawls.control.at_rest import standing_at_rest

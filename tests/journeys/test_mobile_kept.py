@@ -11,7 +11,7 @@ import pytest
 from tests.journeys.test_crawl_mobile import Unreliable, crawled, fetching, found, web
 from warcio.archiveiterator import ArchiveIterator
 
-from gossamer.analysis.deleting import delete, target_of
+from gossamer.analysis.removals import delete, target_of
 from gossamer.analysis.verifying import verify
 from gossamer.cli.main import main
 from gossamer.engine.errors import ComponentFailed

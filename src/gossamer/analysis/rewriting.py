@@ -1,6 +1,6 @@
 """The one way in which a crawl at rest is rewritten: visits, records and rows are taken out of everything that names them.
 
-Place in the flow: `gossamer delete` (:mod:`gossamer.analysis.deleting`) and `gossamer trim` (:mod:`gossamer.analysis.trimming`)
+Place in the flow: `gossamer delete` (:mod:`gossamer.analysis.removals`) and `gossamer trim` (:mod:`gossamer.analysis.removals`)
 derive a :class:`CrawlRewriting` each, which says what goes; :func:`rewrite` has the crawl to itself, finishes what a kill has left,
 and does what is new. `gossamer reprocess` only makes tables anew, by the same switch (:mod:`gossamer.query.table_rewrites`), and
 so needs no journal and no rest.
@@ -43,7 +43,7 @@ from gossamer.storage.tables.places import converting, replacing
 from gossamer.values.errors import CrawlDirectoryError, GossamerError
 
 #: The rewritings, named by their places: they are derived from what stands here, and each call may have to finish another kind.
-_KINDS = {Deletion: "gossamer.analysis.deleting:Deleting", Trim: "gossamer.analysis.trimming:Trimming"}
+_KINDS = {Deletion: "gossamer.analysis.removals:Deleting", Trim: "gossamer.analysis.removals:Trimming"}
 
 
 def rewrite(

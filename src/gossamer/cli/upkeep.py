@@ -26,8 +26,8 @@ def delete(directory: str, name: str | None, forget: bool, accept_loss: bool, as
     `gossamer resume DIR` fetches copies of a deleted document under other URLs again. The crawl must not run. If the
     command is killed, call it again; without a name it finishes the deletion that was begun.
     """
-    from gossamer.analysis.deleting import delete as delete_from_crawl
-    from gossamer.analysis.deleting import target_of
+    from gossamer.analysis.removals import delete as delete_from_crawl
+    from gossamer.analysis.removals import target_of
     from gossamer.storage.tables.places import crawl_directory
 
     place = crawl_directory(directory)
@@ -76,7 +76,7 @@ def trim(directory: str, versions: int | None, accept_loss: bool, as_json: bool)
     stays refers to it. Archive files that lose records are rewritten; tables, index and databases that follow the crawl
     lose the same visits. The crawl must not run. If the command is killed, call it again.
     """
-    from gossamer.analysis.trimming import trim as trim_crawl
+    from gossamer.analysis.removals import trim as trim_crawl
     from gossamer.storage.tables.places import crawl_directory
 
     done = trim_crawl(crawl_directory(directory), versions, time.time(), accept=accept_loss, remark=tell)

@@ -322,7 +322,7 @@ class Crawl(CrawlAtWork, AnyCrawl):
         if self.told is not None:
             tallies = self.units.components(Tally)
             for tally in tallies:
-                tally.told = self.told
+                tally.listener = self.told
             if not tallies:
                 self.report("this wiring has no tally in the main process, so no line for each URL is told")
         async with self._companions.at_work():

@@ -89,7 +89,7 @@ class Subject(NamedTuple):
     forget: str = ""
     """A function that takes out of a crawl at rest what the subject itself keeps of a URL or host that is deleted; it finds what it
     did before gone. It gets the crawl directory, the open ledgers, the target and the names of the hosts that go whole, and
-    returns how many queued tasks that were. See :mod:`gossamer.analysis.deleting`."""
+    returns how many queued tasks that were. See :mod:`gossamer.analysis.removals`."""
     clusters: Mapping[str, str] = MappingProxyType({})
     """Clusters by the names that `--cluster` takes: functions from a :class:`~gossamer.agents.contract.ClusterNeeds` to a
     :class:`~gossamer.agents.contract.Cluster`."""

@@ -19,8 +19,6 @@ from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
 
-import msgspec
-
 from gossamer._version import __version__
 from gossamer.engine.errors import UnknownName
 from gossamer.engine.subjects import found_at, loaded, offered
@@ -175,26 +173,18 @@ class OpenConsumer(FeedConsumer, Protocol):
     def close(self) -> None: ...
 
 
-class Retried(msgspec.Struct, frozen=True):
+class Retried:
     """Something that is opened, and opened again when it fails."""
 
-    name: str
-    """As people call it."""
-    open: Callable[[], OpenConsumer]
-    """Raises OSError or GossamerError where it cannot be opened."""
-
-
-class _Trial:
-    """One of them, and what became of it."""
-
-    def __init__(self, what: Retried, most_left_out: int) -> None:
-        self.what = what
+    def __init__(self, name: str, open_it: Callable[[], OpenConsumer]) -> None:
+        """`name` is as people call it; `open_it` raises OSError or GossamerError where it cannot be opened."""
+        self.name = name
         self.consumer: OpenConsumer | None = None
         self.failure = ""
         """Why it failed last; empty where it did not."""
-        self._failures = 0
-        self._left_out = 0
-        self._most_left_out = most_left_out
+        self.most_left_out = _LONGEST_PAUSE
+        self._open_it = open_it
+        self._failures = self._left_out = 0
 
     def is_due(self) -> bool:
         self._left_out = max(0, self._left_out - 1)
@@ -204,7 +194,7 @@ class _Trial:
         """The consumer, opened where it is not; None where that fails."""
         if self.consumer is None:
             try:
-                self.consumer = self.what.open()
+                self.consumer = self._open_it()
             except FAILURES as error:
                 self.fail(error)
         return self.consumer
@@ -213,7 +203,7 @@ class _Trial:
         self.close()
         self.failure = " ".join(str(error).split()) or type(error).__name__
         self._failures += 1
-        self._left_out = min(2**self._failures, self._most_left_out)
+        self._left_out = min(2**self._failures, self.most_left_out)
 
     def succeed(self) -> None:
         self.failure, self._failures = "", 0
@@ -233,50 +223,52 @@ class RetryingFollower(Follower):
         """Name what is fed, with so many seconds between two looks. Nothing is opened yet."""
         self.rests = rests
         self._directory = directory
-        self._trials = [_Trial(one, max(1, _LONGEST_PAUSE // rests)) for one in every]
-        self._tried: list[_Trial] = []
+        self._every = every
+        for one in every:
+            one.most_left_out = max(1, _LONGEST_PAUSE // rests)
+        self._tried: list[Retried] = []
         self._sleep = sleep
 
     def consumers(self) -> Sequence[FeedConsumer]:
-        self._tried = [trial for trial in self._trials if trial.is_due() and trial.opened()]
-        return [trial.consumer for trial in self._tried if trial.consumer is not None]
+        self._tried = [one for one in self._every if one.is_due() and one.opened()]
+        return [one.consumer for one in self._tried if one.consumer is not None]
 
     def failed(self, consumer: FeedConsumer, error: Exception) -> None:
-        for trial in self._tried:
-            if trial.consumer is consumer:
-                trial.fail(error)
+        for one in self._tried:
+            if one.consumer is consumer:
+                one.fail(error)
 
     def has_looked(self) -> None:
         """Consumers that were fed and did not fail have everything."""
-        for trial in self._tried:
-            if trial.consumer is not None:
-                trial.succeed()
+        for one in self._tried:
+            if one.consumer is not None:
+                one.succeed()
 
     def finish(self) -> None:
         """Try those a few times more that have not got everything."""
         for _ in range(_LAST_TRIES):
-            lacking = [trial for trial in self._trials if trial.failure]
+            lacking = [one for one in self._every if one.failure]
             if not lacking:
                 return
             self._sleep(_LAST_PAUSE)
-            self._tried = [trial for trial in lacking if trial.opened()]
-            consumers = [trial.consumer for trial in self._tried if trial.consumer is not None]
+            self._tried = [one for one in lacking if one.opened()]
+            consumers = [one.consumer for one in self._tried if one.consumer is not None]
             feed_all(self._directory, feeds_of(self._directory, consumers), self.failed)
             self.has_looked()
 
     def told(self) -> list[FollowerNote]:
         """A line for each that lacks rows, and what consumers remark."""
-        open_ones = [trial.consumer for trial in self._trials if trial.consumer is not None]
+        open_ones = [one.consumer for one in self._every if one.consumer is not None]
         remarks = [FollowerNote(line) for one in open_ones for line in getattr(one, "remarks", ())]
         return remarks + [
-            FollowerNote(f"{trial.what.name}: {trial.failure}; the next run hands on what is missing", is_lacking=True)
-            for trial in self._trials
-            if trial.failure
+            FollowerNote(f"{one.name}: {one.failure}; the next run hands on what is missing", is_lacking=True)
+            for one in self._every
+            if one.failure
         ]
 
     def close(self) -> None:
-        for trial in self._trials:
-            trial.close()
+        for one in self._every:
+            one.close()
 
 
 # The followers by name.

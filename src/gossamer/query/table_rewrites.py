@@ -216,7 +216,7 @@ def _rows(table: TableSpec, *, of_kinds: bool) -> str:
     return f"{kept} UNION ALL BY NAME SELECT * FROM new_{table.name}"
 
 
-# Old versions that go. `gossamer trim` (:mod:`gossamer.analysis.trimming`) scans the archive, asks :func:`choose` what stays,
+# Old versions that go. `gossamer trim` (:mod:`gossamer.analysis.removals`) scans the archive, asks :func:`choose` what stays,
 # copies it elsewhere, and calls :func:`move_rows`. The rules of :mod:`gossamer.query.schema` say which visits tell something of
 # a document; those of :mod:`gossamer.query.archive` say which record a revisit repeats.
 

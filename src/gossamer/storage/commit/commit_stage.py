@@ -170,7 +170,7 @@ class Commit(Filter[CommitSheet]):
         records, ends = await self._in_the_end(write, f"{len(group)} visits")
         for keeper, those in ends:
             keeper.committed(those)
-        told = [
+        answers = [
             Committed(
                 task=ended.visit.task,
                 outcome=ended.visit.response.outcome,
@@ -185,7 +185,7 @@ class Commit(Filter[CommitSheet]):
             )
             for ended in group
         ]
-        await self.committed.send_many(told)
+        await self.committed.send_many(answers)
         await self.records.send_many(records)
 
     async def _in_the_end(self, write: Callable[[], Awaitable[W]], what: str) -> W:
@@ -197,15 +197,15 @@ class Commit(Filter[CommitSheet]):
                 written = await write()
             except Exception as error:
                 if not is_full(error):
-                    told = f"component {self.name!r} cannot keep {what}: {type(error).__name__}: {error}"
-                    raise ComponentFailed(told) from error
+                    why = f"{type(error).__name__}: {error}"
+                    raise ComponentFailed(f"component {self.name!r} cannot keep {what}: {why}") from error
                 if not is_waiting:
                     is_waiting = True
                     self._starved += 1
                     self.metrics.count("disk_full")
-                    told = str(error) if isinstance(error, DiskFull) else f"the disk is full ({error}); make room"
+                    why = str(error) if isinstance(error, DiskFull) else f"the disk is full ({error}); make room"
                     if self._starved == 1:  # groups that wait together are one wait to a person
-                        self.report(f"{told}: the crawl waits, and goes on by itself")
+                        self.report(f"{why}: the crawl waits, and goes on by itself")
                 await self.clock.sleep(self.sheet.disk_wait)
             else:
                 if is_waiting:
@@ -400,12 +400,12 @@ class Tally(Consumer[NoSettings]):
     def __init__(self, sheet: NoSettings | None = None) -> None:
         super().__init__(sheet)
         self.slowest: dict[str, float] = {}
-        self.told: Callable[[Record], None] | None = None
+        self.listener: Callable[[Record], None] | None = None
         """Called with each record."""
 
     def consume(self, record: Record) -> None:
-        if self.told is not None:
-            self.told(record)
+        if self.listener is not None:
+            self.listener(record)
         visit = record.visit
         counters = self.metrics.counters
         if visit.is_answered:
