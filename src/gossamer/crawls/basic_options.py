@@ -3,6 +3,7 @@
 Place in the flow: :class:`~gossamer.crawls.options.CrawlOptions` has them.
 """
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -10,17 +11,17 @@ import msgspec
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.values import settings
 
-#: Why an option cannot change while a crawl runs: it is of the beginning, or adds units.
-BEGINNING = "it says how a crawl begins"
-CHANGES_GRAPH = "it changes the graph of the crawl; stop the crawl, and give it to gossamer resume"
+_RESUME = "stop the crawl, and give it to gossamer resume"
 
-# Why an option cannot change while a crawl runs. Those that say nothing can: `gossamer set DIR OPTION=VALUE`.
+# Options that cannot change while a crawl runs, and why. Those that say nothing can: `gossamer set DIR OPTION=VALUE`.
+fixed_at_start = partial(setting, restart="it says how a crawl begins")
+fixed_by_graph = partial(setting, restart=f"it changes the graph of the crawl; {_RESUME}")
+_fixed_by_listening = partial(setting, restart=f"agents join there; {_RESUME}")
+_fixed_by_masters = partial(setting, restart=f"masters read it when they start; {_RESUME}")
 _PLACE = "its files are open there"
-_ROBOTS = "a crawl keeps the permission that it began with; stop the crawl, and give it to gossamer resume"
+_ROBOTS = f"a crawl keeps the permission that it began with; {_RESUME}"
 _RELEASE = "a running crawl is told by `gossamer traps DIR --release ID`"
 _AGENTS = "it runs in the process of a program; stop it, and let agents join: gossamer resume DIR --agents N"
-_LISTENS = "agents join there; stop the crawl, and give it to gossamer resume"
-_MASTERS = "masters read it when they start; stop the crawl, and give it to gossamer resume"
 
 #: Masters of one crawl: two are enough for any one of them to be lost, and each agent keeps a connection to each.
 MOST_MASTERS = 8
@@ -46,15 +47,12 @@ class BasicOptions(Sheet, frozen=True):
     output: Annotated[
         str, setting("Keep the crawl in this directory; default: ./crawl-HOST-DATE.", restart=_PLACE, names="a folder")
     ] = ""
-    resume: Annotated[bool, setting("Go on with the crawl that the directory holds.", restart=BEGINNING)] = False
-    overwrite: Annotated[
-        bool, setting("Remove the crawl that the directory holds, and start anew.", restart=BEGINNING)
-    ] = False
+    resume: Annotated[bool, fixed_at_start("Go on with the crawl that the directory holds.")] = False
+    overwrite: Annotated[bool, fixed_at_start("Remove the crawl that the directory holds, and start anew.")] = False
     accept_loss: Annotated[
         bool,
-        setting(
-            "Go on with a damaged crawl without the files that are lost, and fetch what they held again; with --resume.",
-            restart=BEGINNING,
+        fixed_at_start(
+            "Go on with a damaged crawl without the files that are lost, and fetch what they held again; with --resume."
         ),
     ] = False
     scope: Annotated[settings.Scope, setting(sets="scope")] = "host"
@@ -122,9 +120,8 @@ class BasicOptions(Sheet, frozen=True):
     linger: Annotated[settings.Linger, setting(sets="frontier frontier.stay")] = 30.0
     strategy: Annotated[
         Strategy,
-        setting(
-            "Choose which page is fetched next: breadth, depth, host-breadth, priority, opic, trie or random-walk.",
-            restart=CHANGES_GRAPH,
+        fixed_by_graph(
+            "Choose which page is fetched next: breadth, depth, host-breadth, priority, opic, trie or random-walk."
         ),
     ] = "breadth"
     robots: Annotated[
@@ -133,10 +130,9 @@ class BasicOptions(Sheet, frozen=True):
     ] = "obey"
     robots_cache: Annotated[
         Literal["off", "shared", "refresh"],
-        setting(
+        fixed_by_graph(
             "Share robots.txt answers of sites with your other crawls, for a day at most: `shared` uses their answers, "
-            "`refresh` asks each site itself and lets the others use its answers.",
-            restart=CHANGES_GRAPH,
+            "`refresh` asks each site itself and lets the others use its answers."
         ),
     ] = "off"
     sitemaps: Annotated[settings.Sitemaps, setting(sets="commit")] = False
@@ -145,10 +141,9 @@ class BasicOptions(Sheet, frozen=True):
     ] = False
     hosts: Annotated[
         dict[str, dict[str, Any]],
-        setting(
+        fixed_at_start(
             "Set delay, per-host, max-pages, min-interval, max-interval and header for single hosts; in a configuration file: "
             '`[hosts."*.example.org"]`.',
-            restart=BEGINNING,
             names="a secret",
         ),
     ] = msgspec.field(default_factory=dict)
@@ -176,25 +171,21 @@ class BasicOptions(Sheet, frozen=True):
     ] = ""
     listen: Annotated[
         str,
-        setting(
-            "With --cluster joined or ray: let agents on other machines join at HOST:PORT.",
-            restart=_LISTENS,
-            names="an address",
+        _fixed_by_listening(
+            "With --cluster joined or ray: let agents on other machines join at HOST:PORT.", names="an address"
         ),
     ] = ""
     secret_file: Annotated[
         str,
-        setting(
+        _fixed_by_listening(
             "Read the secret that agents on other machines show from this file; without it, GOSSAMER_SECRET has it.",
-            restart=_LISTENS,
             names="a file",
         ),
     ] = ""
     agent_wheel: Annotated[
         tuple[str, ...],
-        setting(
+        _fixed_by_listening(
             "With --cluster ray: let Ray bring the code of this wheel to machines on which it is not installed (repeatable).",
-            restart=_LISTENS,
             names="a file",
         ),
     ] = ()
@@ -215,10 +206,9 @@ class BasicOptions(Sheet, frozen=True):
     designation: (
         Annotated[
             Literal["ring", "master"],
-            setting(
+            _fixed_by_masters(
                 "Divide the hosts by consistent hashing of their domains (ring), or let masters give domains away as they are met "
-                "(master), with --agents. The default is the ring; a crawl keeps the one that it began with.",
-                restart=_MASTERS,
+                "(master), with --agents. The default is the ring; a crawl keeps the one that it began with."
             ),
         ]
         | None
@@ -226,9 +216,8 @@ class BasicOptions(Sheet, frozen=True):
     masters: (
         Annotated[
             int,
-            setting(
+            _fixed_by_masters(
                 "With --designation master: run this many masters, which share one table of domains; default: one.",
-                restart=_MASTERS,
                 ge=1,
                 le=MOST_MASTERS,
             ),
@@ -237,47 +226,40 @@ class BasicOptions(Sheet, frozen=True):
     ) = None
     policy: Annotated[
         str,
-        setting(
+        _fixed_by_masters(
             "Let masters choose the agent of a new domain by this policy: least-loaded, by-domain, by-place, random-agent, or one "
             "of your own; default: least-loaded.",
-            restart=_MASTERS,
             names="code",
         ),
     ] = ""
-    place: Annotated[PlaceRules, setting(restart=_MASTERS)] = ()
+    place: Annotated[PlaceRules, _fixed_by_masters()] = ()
     agent_place: Annotated[
         tuple[str, ...],
-        setting(
+        _fixed_by_masters(
             "Name the place of an agent, as agent-01=oslo: --policy by-place gives it the hosts there, and --cluster joined or ray "
-            "runs it there.",
-            restart=_MASTERS,
+            "runs it there."
         ),
     ] = ()
     exchange: Annotated[
         Literal["live", "files"],
-        setting(
+        fixed_at_start(
             "Let agents send each other URLs while they run (live), or let agents that no network connects write them into files "
-            "(files): each agent is then a crawl of its own, and `gossamer merge` takes the files in. See docs/exchange.md.",
-            restart=BEGINNING,
+            "(files): each agent is then a crawl of its own, and `gossamer merge` takes the files in. See docs/exchange.md."
         ),
     ] = "live"
     agent: (
         Annotated[
             int,
-            setting(
-                "With --exchange files: number of this agent, counted from 1.",
-                restart=BEGINNING,
-                ge=1,
-                le=settings.MOST_AGENTS,
+            fixed_at_start(
+                "With --exchange files: number of this agent, counted from 1.", ge=1, le=settings.MOST_AGENTS
             ),
         ]
         | None
     ) = None
     exchange_key: Annotated[
         str,
-        setting(
+        fixed_at_start(
             "With --exchange files: use this copy of the key that agent 1 made when it began; all agents share it.",
-            restart=BEGINNING,
             names="a file",
         ),
     ] = ""

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from gossamer.crawls.basic_options import BEGINNING, CHANGES_GRAPH, BasicOptions
+from gossamer.crawls.basic_options import BasicOptions, fixed_at_start, fixed_by_graph
 from gossamer.engine.errors import WiringError
 from gossamer.engine.sheet import Sheet, metas, setting
 from gossamer.engine.subjects import found_at, shipped, subjects
@@ -59,7 +59,7 @@ class CrawlOptions(BasicOptions, frozen=True):
         ),
     ] = ()
     cookies: Annotated[settings.Cookies, setting(sets="http")] = "off"
-    cookie_file: Annotated[settings.CookieFile, setting(restart=BEGINNING)] = ""
+    cookie_file: Annotated[settings.CookieFile, fixed_at_start()] = ""
     proxy: settings.Proxies = ()
     http2: Annotated[settings.Http2, setting(sets="http")] = False
     ca_file: Annotated[settings.CaFile, setting(sets="http")] = ""
@@ -70,93 +70,78 @@ class CrawlOptions(BasicOptions, frozen=True):
     ] = False
     rdf: Annotated[
         bool,
-        setting(
+        fixed_by_graph(
             "Read RDFa, JSON-LD and microdata into triples for `query` and `sparql`, and `meta` and `link` elements "
-            "into `items`.",
-            restart=CHANGES_GRAPH,
+            "into `items`."
         ),
     ] = False
     language: settings.Language = ()
     follow_nofollow: settings.FollowNofollow = False
     analysis: Annotated[
         Literal["plain", "full"],
-        setting(
+        fixed_by_graph(
             "With `full`, also find the language and the fingerprint of each text, and the texts of links; this "
             "takes about 1 ms more per page.",
-            restart=CHANGES_GRAPH,
             was="details",
         ),
     ] = "plain"
-    text: Annotated[settings.Text, setting(restart=CHANGES_GRAPH, sets="process")] = "main"
+    text: Annotated[settings.Text, fixed_by_graph(sets="process")] = "main"
     near_duplicates: Annotated[
         Literal["auto", "off", "report", "skip"],
-        setting(
-            "Report or skip pages with nearly the same text; `auto` reports them with --analysis full.",
-            restart=CHANGES_GRAPH,
-        ),
+        fixed_by_graph("Report or skip pages with nearly the same text; `auto` reports them with --analysis full."),
     ] = "auto"
     sinks: Annotated[
         str,
-        setting(
-            "While the crawl runs, write rows to the databases that this TOML file names.",
-            restart=BEGINNING,
-            names="a file",
-        ),
+        fixed_at_start("While the crawl runs, write rows to the databases that this TOML file names.", names="a file"),
     ] = ""
     index: Annotated[
-        bool, setting("Keep a full-text index while the crawl runs, for `gossamer search`.", restart=BEGINNING)
+        bool,
+        fixed_at_start("Keep a full-text index while the crawl runs, for `gossamer search`."),
     ] = False
     items: Annotated[
         tuple[str, ...],
-        setting(
+        fixed_at_start(
             "Also write the items that processors find to this file: .jsonl and .csv grow while the crawl runs; .json, .parquet "
             "and .xlsx are written when it stops. KIND=FILE takes only items of one kind.",
-            restart=BEGINNING,
             names="a file",
         ),
     ] = ()
     item_columns: Annotated[
-        tuple[str, ...],
-        setting("Write only this field of items to the files of --items, in this order.", restart=BEGINNING),
+        tuple[str, ...], fixed_at_start("Write only this field of items to the files of --items, in this order.")
     ] = ()
     item_key: Annotated[
         tuple[str, ...],
-        setting(
+        fixed_at_start(
             "Leave an item out of the files of --items if an earlier one of its kind has the same value in this "
-            "field (if repeated, in all of these fields).",
-            restart=BEGINNING,
+            "field (if repeated, in all of these fields)."
         ),
     ] = ()
     item_formulas: Annotated[
         Literal["disarm", "keep"],
-        setting(
-            "Put an apostrophe before cells of .csv that a spreadsheet would run as a formula (disarm), or leave them (keep).",
-            restart=BEGINNING,
+        fixed_at_start(
+            "Put an apostrophe before cells of .csv that a spreadsheet would run as a formula (disarm), or leave them (keep)."
         ),
     ] = "disarm"
     mirror: Annotated[
         str,
-        setting(
+        fixed_at_start(
             "Write the site to this folder when the crawl stops, with links rewritten so that it can be browsed without a "
             "server; includes --page-requisites.",
-            restart=BEGINNING,
             names="a folder",
         ),
     ] = ""
     triple_store: Annotated[
         str,
-        setting(
+        fixed_at_start(
             "Also send triples to the store at this URL, by SPARQL updates; GOSSAMER_TRIPLE_STORE_AUTH is its USER:PASSWORD.",
-            restart=BEGINNING,
             names="a secret",
         ),
     ] = ""
-    no_warc: Annotated[bool, setting("Keep no archive.", restart=CHANGES_GRAPH)] = False
+    no_warc: Annotated[bool, fixed_by_graph("Keep no archive.")] = False
     archive: Annotated[
         tuple[str, ...],
-        setting(
+        fixed_at_start(
             "Also write archive files to this folder on another disk, in turn with the crawl directory.",
-            restart=BEGINNING,
             names="a folder",
         ),
     ] = ()
@@ -264,7 +249,7 @@ def merged_options(members: tuple[tuple[str, str], ...]) -> type[CrawlOptions]:
                 raise WiringError(f"subject {name!r}: option {field.name!r} is taken by {other}; rename it")
             hint = hints[field.name]
             if not any("restart" in (meta.extra or {}) for meta in metas(hint)):
-                hint = Annotated[hint, setting(restart=CHANGES_GRAPH)]
+                hint = Annotated[hint, fixed_by_graph()]
             fields.append((field.name, hint, field.default))
     made: Any = msgspec.defstruct("CrawlOptions", fields, bases=(CrawlOptions,), frozen=True, kw_only=True)
     found: type[CrawlOptions] = made

@@ -11,6 +11,7 @@ A page that was read in place when the process died goes there, too, when the cr
 
 import asyncio
 from collections.abc import Coroutine, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -56,7 +57,7 @@ _CODE = 2
 #: Kinds of errors of a user's code that are told while the crawl runs; all of them are in the table `errors`.
 MOST_TOLD = 20
 
-_PROCESSES = "running parser processes were started with it"
+_fixed = partial(setting, restart="running parser processes were started with it")
 
 
 class ProcessSheet(Sheet, frozen=True):
@@ -78,19 +79,14 @@ class ProcessSheet(Sheet, frozen=True):
     ] = ()
     parsers: Annotated[
         int,
-        setting(
-            "Run at most this many parser processes; with 0, pages that need one get no tree.",
-            unit="processes",
-            restart=_PROCESSES,
-            ge=0,
+        _fixed(
+            "Run at most this many parser processes; with 0, pages that need one get no tree.", unit="processes", ge=0
         ),
     ] = 1
     apart: Annotated[int, setting("Read documents larger than this in a parser process.", unit="bytes", ge=0)] = (
         2_500_000  # 30 ms here, while all else waits, and 1 s for the worst markup; starting a parser process takes 80 ms
     )
-    parse_deadline: Annotated[
-        float, setting("Kill a parser process that takes longer than this.", unit="s", restart=_PROCESSES, gt=0)
-    ] = 5.0
+    parse_deadline: Annotated[float, _fixed("Kill a parser process that takes longer than this.", unit="s", gt=0)] = 5.0
     retries: Annotated[
         int,
         setting(
@@ -107,10 +103,7 @@ class ProcessSheet(Sheet, frozen=True):
         ),
     ] = ""
     parse_memory: Annotated[
-        int,
-        setting(
-            "Limit the address space of a parser process to this; 0: no limit.", unit="bytes", restart=_PROCESSES, ge=0
-        ),
+        int, _fixed("Limit the address space of a parser process to this; 0: no limit.", unit="bytes", ge=0)
     ] = 500_000_000
 
 

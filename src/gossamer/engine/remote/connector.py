@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn, TypeVar
 
@@ -21,56 +22,36 @@ from gossamer.engine.sheet import Sheet, setting
 
 T = TypeVar("T")
 
-_WIRED = "it is part of how the two sides are connected"
+_fixed = partial(setting, restart="it is part of how the two sides are connected")
 
 
 class RemoteSheet(Sheet, frozen=True):
     """Settings of a connector over `unix:` or `tcp:`."""
 
-    batch: Annotated[int, setting("Items sent in one frame, at most.", unit="items", restart=_WIRED, ge=1)] = 1000
+    batch: Annotated[int, _fixed("Items sent in one frame, at most.", unit="items", ge=1)] = 1000
     window: Annotated[
         int,
-        setting(
-            "Items under way, unacknowledged, at most; 0: four batches, at least the capacity.",
-            unit="items",
-            restart=_WIRED,
-            ge=0,
-        ),
+        _fixed("Items under way, unacknowledged, at most; 0: four batches, at least the capacity.", unit="items", ge=0),
     ] = 0
-    frame_limit: Annotated[
-        int, setting("Longest item or frame that is accepted.", unit="bytes", restart=_WIRED, ge=4096, le=2**31)
-    ] = FRAME_LIMIT
-    listen: Annotated[
-        Literal["receiver", "sender"], setting("Which side listens; the other one dials.", restart=_WIRED)
-    ] = "receiver"
-    journal: Annotated[
-        str, setting("File where unacknowledged items outlive the sending process; empty: memory.", restart=_WIRED)
-    ] = ""
-    fsync: Annotated[bool, setting("Items in the journal also outlive a loss of power; slow.", restart=_WIRED)] = False
+    frame_limit: Annotated[int, _fixed("Longest item or frame that is accepted.", unit="bytes", ge=4096, le=2**31)] = (
+        FRAME_LIMIT
+    )
+    listen: Annotated[Literal["receiver", "sender"], _fixed("Which side listens; the other one dials.")] = "receiver"
+    journal: Annotated[str, _fixed("File where unacknowledged items outlive the sending process; empty: memory.")] = ""
+    fsync: Annotated[bool, _fixed("Items in the journal also outlive a loss of power; slow.")] = False
     secret_file: Annotated[
-        str,
-        setting(
-            f"File with the secret both sides share; empty: the variable {handshake.SECRET_VARIABLE}.", restart=_WIRED
-        ),
+        str, _fixed(f"File with the secret both sides share; empty: the variable {handshake.SECRET_VARIABLE}.")
     ] = ""
     linger: Annotated[
-        float,
-        setting(
-            "Time for the other side to acknowledge what is left, when the sender stops.",
-            unit="s",
-            restart=_WIRED,
-            ge=0,
-        ),
+        float, _fixed("Time for the other side to acknowledge what is left, when the sender stops.", unit="s", ge=0)
     ] = 10.0
     slot: Annotated[
-        str,
-        setting("Tell the other side that this process has this name; empty: its name in the wiring.", restart=_WIRED),
+        str, _fixed("Tell the other side that this process has this name; empty: its name in the wiring.")
     ] = ""
     kept: Annotated[
         bool,
-        setting(
-            "Leave what is not acknowledged at the end to the producers, which keep it, come back and send it again.",
-            restart=_WIRED,
+        _fixed(
+            "Leave what is not acknowledged at the end to the producers, which keep it, come back and send it again."
         ),
     ] = False
 
