@@ -119,12 +119,7 @@ class CrawlRewriting(ABC):
     """One rewriting, and how far it is. Heirs say what goes; the order of the steps stands here alone."""
 
     def __init__(
-        self,
-        directory: Path,
-        ledgers: list[RocksLedger],
-        journal: Any,
-        now: float,
-        remark: Callable[[str], object],
+        self, directory: Path, ledgers: list[RocksLedger], journal: Any, now: float, remark: Callable[[str], object]
     ) -> None:
         self.directory = directory
         self.ledgers = ledgers

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.engine.files import AppendFile, name_beside, scratch
+from gossamer.engine.files import name_beside, scratch
 from gossamer.engine.sheet import nearest
 from gossamer.query.convert import parquet_of
 from gossamer.query.engine import (
@@ -48,6 +48,7 @@ from gossamer.query.schema import (
     with_shells,
 )
 from gossamer.storage.members import crawl_id, write_kept
+from gossamer.storage.recovery import opened_log
 from gossamer.storage.tables.manifest import Damage, damaged_logs, damaged_tables, is_parquet, known_notes
 from gossamer.storage.tables.places import TABLES, reading, segments, table_files, table_names
 from gossamer.storage.tables.row_tables import COPIES
@@ -150,9 +151,7 @@ class Database:
                 copy = self.folder / f"{name}-{number}.jsonl"
                 with contextlib.suppress(FileNotFoundError):
                     shutil.copyfile(path, copy, follow_symlinks=False)
-                    log = AppendFile(copy, fresh=False)
-                    log.cut_back(log.end_of_lines())  # one that was caught in the middle of a write ends in a torn line
-                    log.close()
+                    opened_log(copy).close()  # one that was caught in the middle of a write ends in a torn line
                     copies.append(copy)
             sql = select_table(tables.get(name), self._linked(name, current), copies)
             made[f"{name}{EVERY}" if f"{name}{EVERY}" in of_visits else name] = lasting(name, sql)

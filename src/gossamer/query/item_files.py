@@ -294,11 +294,6 @@ class ItemFile:
     def __repr__(self) -> str:
         return f"<ItemFile {self._file}>"
 
-    @property
-    def doubles(self) -> int:
-        """Items that were left out, since an earlier one has their key."""
-        return self._note.doubles
-
     def _beginning(self, mark: FeedMark) -> ItemFileNote:
         return ItemFileNote(self._note.file, mark=mark, layout=self._note.layout, version=_VERSION)
 

@@ -24,7 +24,7 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 from xxhash import xxh3_128
 
-from gossamer.engine.files import pieces_of, replace_file
+from gossamer.engine.files import AppendFile, pieces_of, replace_file
 from gossamer.storage.logs import DELETED, is_summed, is_whole
 from gossamer.storage.members import AGENTS
 from gossamer.values.errors import CrawlDirectoryError
@@ -248,6 +248,20 @@ def blank(directory: Path, path: Path, start: int, length: int) -> None:
     with _opened(path) as file:
         file.seek(start)
         file.write(b" " * (length - 1) + b"\n")
+
+
+def opened_log(path: Path, end: int | None = None) -> AppendFile:
+    """A log without what was never committed, which ends at byte `end`, or, without it, at its last whole line. Raises
+    CrawlDirectoryError: some of what was committed is not there."""
+    log = AppendFile(path, fresh=False)
+    end = log.end_of_lines() if end is None else end
+    if log.end < end:
+        log.close()
+        text = f"{path} has {log.end} bytes, and {end} were committed: it is damaged; go back to a checkpoint"
+        raise CrawlDirectoryError(text)
+    if log.end > end:
+        log.cut_back(end)
+    return log
 
 
 def take_away(directory: Path, path: Path) -> None:

@@ -155,7 +155,7 @@ def test_a_log_that_is_gone_is_named(tmp_path: Path) -> None:
     crawl.seen.offer(["http://a.test/1"])
     crawl.kill()
     next(crawl.seen.home.glob("offers-*")).unlink()
-    with pytest.raises(CrawlDirectoryError, match="shorter than what was committed"):
+    with pytest.raises(CrawlDirectoryError, match="were committed: it is damaged"):
         crawl.open()
     crawl.ledger.abandon()
 

@@ -11,7 +11,7 @@ import msgspec
 
 from gossamer.storage.contract import KEY_BYTES, Space
 from gossamer.storage.ledger.contract import Links, Tallied
-from gossamer.storage.ledger.layout import OWN_PREFIX
+from gossamer.storage.ledger.layout import OWN_PREFIX, STATE, TALLIES
 from gossamer.storage.ledger.queues import QueueChanges
 from gossamer.storage.ledger.reader import LedgerReader
 from gossamer.storage.ledger.spaces import Where
@@ -343,7 +343,15 @@ class LedgerGroup:
         self._ledger.contents.put(self._owners, batch)
         if self._originals:
             self._ledger.fingerprints.put(self._originals, batch)
-        self._ledger.put_hosts(self._hosts, self._robots, self._learnt, self._tallies, batch)
+        ledger, host_key = self._ledger, self._ledger.keys.host
+        for name, state in self._hosts.items():
+            batch.put("hosts", host_key(name) + STATE, _encoder.encode(state))
+        for (site, host), data in self._robots.items():
+            batch.put("hosts", ledger.robots_key(site, host), data)
+        for (host, what), data in self._learnt.items():
+            batch.put("hosts", ledger.learnt_key(host, what), data)
+        for (tallied, name), count in self._tallies.items():
+            batch.put("hosts", host_key(name) + TALLIES[tallied], count.to_bytes(8))
         self._aside.write(batch)
         for name, value in self._own.items():
             batch.put("meta", OWN_PREFIX + name.encode(), value)

@@ -100,7 +100,9 @@ class RocksLedger(LedgerReader):
         if self.sheet.existing and not places.state.is_dir():
             raise opening.missing(places.state)
         self._lock = opening.ProcessLock(places.lock)
-        try:
+        advice = "; resume where it can be written"
+        with refusing(CrawlDirectoryError, f"cannot write to {places.state}", advice), ExitStack() as undone:
+            undone.callback(self._unlock)
             places.recover()
             if not places.ledger.exists():
                 if self.sheet.existing:
@@ -113,24 +115,15 @@ class RocksLedger(LedgerReader):
                     look = partial(RocksStore, places.ledger, self.sheet, read_only=True)
                     opening.open_beside(places.ledger, look).close()
                 self._store = self.store_type(places.ledger, self.sheet)
-            try:
-                if self.sheet.private:
-                    places.close_to_others()
-                schema.migrate(self._store)
-                crash_at(Point.RECOVERY)
-                self._load()
-                if not self.is_fresh:
-                    self.put_meta(CLEAN, b"")
-            except BaseException:
-                self._store.close()
-                raise
-        except OSError as error:
-            self._unlock()
-            told = f"cannot write to {places.state}: {error.strerror or error}"
-            raise CrawlDirectoryError(f"{told}; resume where it can be written") from None
-        except BaseException:
-            self._unlock()
-            raise
+            undone.callback(self._store.close)
+            if self.sheet.private:
+                places.close_to_others()
+            schema.migrate(self._store)
+            crash_at(Point.RECOVERY)
+            self._load()
+            if not self.is_fresh:
+                self.put_meta(CLEAN, b"")
+            undone.pop_all()
         self.metrics.gauge("queued", lambda: len(self.queues))
         self.metrics.gauge("held", lambda: self.queues.held)
         self.metrics.gauge("buffered", lambda: self.queues.buffered)

@@ -20,7 +20,7 @@ from gossamer.storage.ledger.depth import KeptLinks
 from gossamer.storage.ledger.queues import HostQueues
 from gossamer.storage.ledger.seen import KeptFingerprints, SeenContents, SeenUrls
 from gossamer.storage.ledger.spaces import KeptSpaces
-from gossamer.storage.ledger.store import Batch, RocksStore
+from gossamer.storage.ledger.store import RocksStore
 from gossamer.storage.ledger.waiting import AsideTasks
 from gossamer.storage.seen.memory import RecentlyUsed
 from gossamer.values.hosts import Division
@@ -121,7 +121,6 @@ REMEMBERED_STATES, REMEMBERED_TALLIES = 8_192, 65_536
 #: Hosts that are remembered for their errors, those with the most: people are shown a handful.
 FAILING = 64
 
-_encode = msgspec.msgpack.Encoder().encode
 _states = msgspec.msgpack.Decoder(HostState)
 
 
@@ -160,10 +159,10 @@ class HostRows(Provider[LedgerSheet]):
         return dict(self._failing)
 
     def robots(self, site: str, host: str) -> bytes | None:
-        return self._store.get("hosts", self._robots_key(site, host))
+        return self._store.get("hosts", self.robots_key(site, host))
 
     def learnt(self, hosts: Sequence[str], what: str) -> list[bytes | None]:
-        return self._store.get_many("hosts", [self._learnt_key(name, what) for name in hosts])
+        return self._store.get_many("hosts", [self.learnt_key(name, what) for name in hosts])
 
     def tally(self, what: Tallied, name: str) -> int:
         count = self._tallies.get((what, name))
@@ -171,23 +170,6 @@ class HostRows(Provider[LedgerSheet]):
             count = int.from_bytes(self._store.get("hosts", self.keys.host(name) + layout.TALLIES[what]) or b"")
             self._tallies.set((what, name), count)
         return count
-
-    def put_hosts(
-        self,
-        states: Mapping[str, HostState],
-        robots: Mapping[tuple[str, str], bytes],
-        learnt: Mapping[tuple[str, str], bytes],
-        tallies: Mapping[tuple[Tallied, str], int],
-        batch: Batch,
-    ) -> None:
-        for name, state in states.items():
-            batch.put("hosts", self.keys.host(name) + layout.STATE, _encode(state))
-        for (site, host), data in robots.items():
-            batch.put("hosts", self._robots_key(site, host), data)
-        for (name, watcher), data in learnt.items():
-            batch.put("hosts", self._learnt_key(name, watcher), data)
-        for (what, name), count in tallies.items():
-            batch.put("hosts", self.keys.host(name) + layout.TALLIES[what], count.to_bytes(8))
 
     def hosts_applied(self, states: Mapping[str, HostState], tallies: Mapping[tuple[Tallied, str], int]) -> None:
         for name, state in states.items():
@@ -199,10 +181,10 @@ class HostRows(Provider[LedgerSheet]):
         for key, count in tallies.items():
             self._tallies.set(key, count)
 
-    def _learnt_key(self, host: str, what: str) -> bytes:
+    def learnt_key(self, host: str, what: str) -> bytes:
         return self.keys.host(host) + layout.LEARNT + what.encode()
 
-    def _robots_key(self, site: str, host: str) -> bytes:
+    def robots_key(self, site: str, host: str) -> bytes:
         return self.keys.host(host) + layout.ROBOTS + site.encode("utf-8", "surrogatepass")
 
 

@@ -18,7 +18,7 @@ from gossamer.engine.unit import Provider
 from gossamer.storage.contract import AgentSheet
 from gossamer.storage.ledger.contract import Group
 from gossamer.storage.ledger.ledger import RocksLedger
-from gossamer.values.errors import CrawlDirectoryError
+from gossamer.storage.recovery import opened_log
 
 _fixed = partial(setting, restart="it is part of the set that is open")
 
@@ -96,7 +96,7 @@ class LoggedSeen(Provider[S]):
         for path in self.home.glob("offers-*"):
             if path.name != self._name:
                 path.unlink()
-        self._log = self._opened_log()
+        self._log = opened_log(self._path, self._committed)
         with self._path.open("rb") as log:
             for line in iter(log.readline, b""):
                 self.replay(line.decode().rstrip("\n"))
@@ -125,15 +125,6 @@ class LoggedSeen(Provider[S]):
     @property
     def _committed(self) -> int:
         return self.ledger.committed_ends().get(f"state/{self.sheet.agent}/{self.kind}/{self._name}", 0)
-
-    def _opened_log(self) -> AppendFile:
-        """The log, without what no group has kept."""
-        log, end = AppendFile(self._path, fresh=False), self._committed
-        if log.end < end:
-            log.close()
-            raise CrawlDirectoryError(f"{self._path} is shorter than what was committed; go back to a checkpoint")
-        log.cut_back(end)
-        return log
 
     def replay(self, text: str) -> None:
         """Do again what a line of the log says."""
@@ -199,6 +190,6 @@ class LoggedSeen(Provider[S]):
         crash_at(Point.RECOVERY)
         self._number += 1
         self._log.close()
-        self._log = self._opened_log()
+        self._log = opened_log(self._path, self._committed)
         old.unlink(missing_ok=True)
         self.since = 0

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import msgspec
 
 from gossamer.engine.files import AppendFile
+from gossamer.storage.recovery import opened_log
 from gossamer.storage.seen import runs
 from gossamer.values.errors import CrawlDirectoryError
 
@@ -176,7 +177,8 @@ class Sieve(Generic[T]):
         while self._ends(_offers(last + 1)):  # a log that counts must be there, or it is damage
             last += 1
         for number in range(first, last + 1):
-            self._cut_back(number)
+            path = self.directory / _offers(number)
+            opened_log(path, self._ends(path.name)).close()
         self._backlog.extend(range(first, last))
         self._begin_log(last)
         self._keys = self._keys_of(last)
@@ -193,23 +195,6 @@ class Sieve(Generic[T]):
 
     def _numbered(self, kind: str) -> list[tuple[int, Path]]:
         return sorted((int(path.stem.partition("-")[2]), path) for path in self.directory.glob(f"{kind}-*.jsonl"))
-
-    def _cut_back(self, number: int) -> None:
-        """Drop what does not count: it was never committed, or a kill tore it. Raises CrawlDirectoryError: some of what counts is
-        not there."""
-        log = AppendFile(self.directory / _offers(number), fresh=False)
-        try:
-            end = self._ends(log.path.name)
-            if end is None:
-                end = log.end_of_lines()
-            if log.end < end:
-                raise CrawlDirectoryError(
-                    f"{log.path} has {log.end} bytes, and {end} were committed: it is damaged; go back to a checkpoint"
-                )
-            if log.end > end:
-                log.cut_back(end)
-        finally:
-            log.close()
 
     def _begin_log(self, number: int) -> None:
         self._number = number

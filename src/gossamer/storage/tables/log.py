@@ -19,6 +19,7 @@ from gossamer.engine.unit import Provider
 from gossamer.storage.contract import AgentSheet
 from gossamer.storage.ledger.contract import Group, Ledger
 from gossamer.storage.logs import CRAWL_LOG, line, lines, log_path
+from gossamer.storage.recovery import opened_log
 from gossamer.storage.tables.contract import RowSource, Table, shipped, table_named
 from gossamer.storage.tables.places import CommittedEnds, declare, mark_open, new_run, rows_directory, segment_name
 from gossamer.values import settings
@@ -205,9 +206,8 @@ class RowLog(Provider[TableLogSheet]):
             return file
         if table == _LOG:
             self._names[_LOG] = log_path(self._own.log_name)
-            log = self._open[_LOG] = AppendFile(Path(self._own.directory, self._names[_LOG]), fresh=False)
-            if (end := log.end_of_lines()) < log.end:  # what a kill tore was never acknowledged
-                log.cut_back(end)
+            # What a kill tore was never acknowledged.
+            log = self._open[_LOG] = opened_log(Path(self._own.directory, self._names[_LOG]))
             return log
         directory, agent = Path(self._own.directory), self._own.agent
         if not self._run:
