@@ -179,7 +179,7 @@ def _page_facts(page: Path | None, told: dict[str, Any], header: tuple[str, ...]
     import msgspec
 
     from gossamer.documents.document import Document
-    from gossamer.expressions.facts import facts_of
+    from gossamer.expressions.compiling import facts_of
     from gossamer.values.body import MAX_READ
     from gossamer.values.media_type import HTML_TYPES
     from gossamer.values.outcome import Outcome
@@ -238,8 +238,7 @@ def check_filter(
     Exit status: 0 all went well, 2 the expression or a URL cannot be read.
     """
     from gossamer.engine.errors import SettingError
-    from gossamer.expressions.compiling import Expression, explain
-    from gossamer.expressions.facts import READS
+    from gossamer.expressions.compiling import READS, Expression, explain
     from gossamer.parsing.filters import split_gate
     from gossamer.values.url import canonical
 

@@ -1,8 +1,8 @@
 """The filter language: expressions about links, tasks and documents (rows M5, C9). For users: docs/filters.md.
 
 Place in the flow: the filter `expressions` (:mod:`gossamer.parsing.filters`) asks for a compiled expression for each gate,
-`gossamer check-filter` shows what one says. :mod:`syntax` makes a tree of the text and :mod:`compiling` closures of the tree;
-:mod:`predicates` is the vocabulary, :mod:`facts` says what is known at which gate. The grammar::
+`gossamer check-filter` shows what one says. :mod:`syntax` makes a tree of the text and :mod:`compiling` closures of the tree,
+by what is known at which gate; :mod:`predicates` is the vocabulary. The grammar::
 
     expression  = conjunction { "or" conjunction }
     conjunction = negation { "and" negation }

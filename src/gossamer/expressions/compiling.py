@@ -1,15 +1,160 @@
-"""A tree to closures. Facts of a whole page are put in before its links are looked at, and leave the expression."""
+"""A tree to closures, and the facts that these read: properties of a visit, and text, keywords and types of a whole page.
+
+Place in the flow: stages ask an :class:`Expression` at every gate. The depth of links is put in before these are looked at, and
+leaves the expression. No stage puts the facts of a whole page into the visit: they are made of the body when the first
+expression asks at `expand` or `store`, and kept for the page that was asked about last, since its gates are asked one after the
+other. A processor that has just read the page hands over its document with :func:`keep_document`.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from contextlib import suppress
+from functools import cached_property, lru_cache
 from typing import Any
 
-from gossamer.expressions.contract import Gate, Predicate
-from gossamer.expressions.facts import READS, gates_of
+from gossamer.documents.document import Document
+from gossamer.documents.terms import keywords
+from gossamer.documents.text import all_text
+from gossamer.expressions.contract import GATES, Gate, Predicate
 from gossamer.expressions.predicates import itself, vocabulary
 from gossamer.expressions.syntax import And, ExpressionError, Given, Node, Not, Or, Test, parse, tests
+from gossamer.values.errors import ReadApart
+from gossamer.values.media_type import HTML_TYPES
 from gossamer.values.task import Task, keeps_depth
-from gossamer.values.visit import Link
+from gossamer.values.visit import Link, Visit
+
+#: The facts that are made here.
+OF_PAGES = ("text", "keywords", "types")
+
+#: The property that tells the type of a thing.
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+
+
+class PageFacts:
+    """The facts of one page, each made when it is asked for."""
+
+    def __init__(self, visit: Visit, document: Document | None = None) -> None:
+        """No fact is made yet. `document` is the one of this visit, where it was read already; its text is its prose."""
+        self.visit = visit
+        self._document = document or Document(visit, holds_up=True)
+
+    @property
+    def _is_html(self) -> bool:
+        return self.visit.media_type in HTML_TYPES
+
+    @cached_property
+    def text(self) -> str:
+        """Every word that a reader sees, a block on each line; of plain text the text; empty for all else. Nothing is cut."""
+        if self._is_html:
+            return all_text(self._document.markup, len(self._document.markup))
+        if not self.visit.media_type.startswith("text/"):
+            return ""
+        return self._document.markup.decode("utf-8", "replace")
+
+    @cached_property
+    def keywords(self) -> tuple[str, ...]:
+        """The weightiest first (:mod:`gossamer.documents.terms`): of the title and of the prose without menus."""
+        prose = self._document.text if self._is_html else self.text
+        return keywords(self.visit.title, prose)
+
+    @cached_property
+    def types(self) -> tuple[str, ...]:
+        """The types of the things that the page describes in RDFa, JSON-LD and microdata, as IRIs."""
+        triples = self.visit.triples
+        if not triples and self._is_html:
+            from gossamer.rdf.page import structured_data  # few crawls ask
+
+            # A page that is too dear to be read here has triples if they are asked for, and says nothing otherwise.
+            with suppress(ReadApart):
+                triples = tuple(structured_data(self._document, rules=()).triples)
+        return tuple({triple[2]: None for triple in triples if triple[1] == RDF_TYPE})
+
+
+class _Last:
+    """The page that was asked about last. Another gets its place whole, so that threads never mix two pages."""
+
+    def __init__(self) -> None:
+        self._facts: PageFacts | None = None
+
+    def of(self, visit: Visit) -> PageFacts:
+        """The facts of a page. Later stages hand on copies of a visit, with the same answer."""
+        facts = self._facts
+        if facts is None or facts.visit.response is not visit.response or facts.visit.title != visit.title:
+            facts = self._facts = PageFacts(visit)
+        return facts
+
+    def keep(self, visit: Visit, document: Document) -> None:
+        """Make the facts of this page, when they are asked for, of a document that was read already: it is decoded once."""
+        self._facts = PageFacts(visit, document)
+
+
+_last = _Last()
+facts_of = _last.of
+keep_document = _last.keep
+
+# -- facts of each kind of thing that a gate judges
+
+Read = Callable[[Any], Any]
+
+_OF_LINK: Mapping[str, Read] = {
+    "url": lambda link: link.url,
+    "relation": lambda link: link.relation,
+    "anchor": lambda link: link.anchor,
+    "nofollow": lambda link: link.nofollow,
+}
+
+_OF_TASK: Mapping[str, Read] = {
+    "url": lambda task: task.url,
+    "depth": lambda task: task.depth,
+    "relation": lambda task: task.relation,
+    "label": lambda task: task.request.label if task.request is not None else "",
+}
+
+_OF_HEAD: Mapping[str, Read] = {
+    "url": lambda visit: visit.task.url,
+    "depth": lambda visit: visit.task.depth,
+    "relation": lambda visit: visit.task.relation,
+    "label": lambda visit: visit.task.request.label if visit.task.request is not None else "",
+    "status": lambda visit: visit.response.status,
+    "mime": lambda visit: visit.media_type,
+}
+
+_OF_ANSWER: Mapping[str, Read] = {
+    **_OF_HEAD,
+    "outcome": lambda visit: str(visit.response.outcome),
+    "size": lambda visit: len(visit.response.body),
+}
+
+_OF_DOCUMENT: Mapping[str, Read] = {
+    **_OF_ANSWER,
+    "title": lambda visit: visit.title,
+    "language": lambda visit: visit.language,
+    "headers": lambda visit: visit.response.headers,
+    # A filter may have taken some away; the page has them all.
+    "links": lambda visit: len(visit.links) + len(visit.refused),
+    "text": lambda visit: facts_of(visit).text,
+    "keywords": lambda visit: facts_of(visit).keywords,
+    "types": lambda visit: facts_of(visit).types,
+}
+
+#: Gate -> fact -> how it is read from what is judged there: a `Link` at `follow`, a `Task` or a `Visit` elsewhere. The depth
+#: of links is a matter of their page: the judge of links puts it into the expression first.
+READS: Mapping[Gate, Mapping[str, Read]] = {
+    "schedule": _OF_TASK,
+    "fetch": _OF_TASK,
+    "body": _OF_HEAD,
+    "parse": _OF_ANSWER,
+    "expand": _OF_DOCUMENT,
+    "follow": {**_OF_LINK, "depth": lambda _: 0},
+    "store": _OF_DOCUMENT,
+}
+
+
+def gates_of(fact: str) -> list[str]:
+    """The gates where a fact is known."""
+    return [gate for gate in GATES if fact in READS[gate]]
+
+
+# -- expressions
 
 #: URLs whose verdict is remembered: a pattern costs 2 us by way of Python, and the pages of a site repeat their links.
 REMEMBERED_URLS = 32_768
@@ -40,9 +185,6 @@ class Expression:
                 raise ExpressionError(f"{test.fact!r} is not known at gate {gate!r}{where}", source, test.start)
         self._asks_depth = any(test.fact == "depth" for test in tests(self.tree))
         self._of_page = lru_cache(REMEMBERED_DEPTHS)(self._bound)
-
-    def __repr__(self) -> str:
-        return f"<Expression {self.gate}: {self.source}>"
 
     @property
     def facts(self) -> frozenset[str]:

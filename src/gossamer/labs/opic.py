@@ -65,9 +65,6 @@ class Account(msgspec.Struct, gc=False):
     copies: int = 0
     """Tasks that wait beside the one that will be fetched: it was queued again, more urgently."""
 
-    def __repr__(self) -> str:
-        return f"<Account {self.cash / UNIT:.3g} units, level {self.level}, {AccountState(self.state).name}>"
-
     def packed(self) -> bytes:
         return _PACKED.pack(self.cash, self.level, self.state, min(self.attempt, 255), min(self.copies, 255))
 

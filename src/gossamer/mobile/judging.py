@@ -19,9 +19,8 @@ from gossamer.documents.document import Document
 from gossamer.documents.page import Page, folded
 from gossamer.engine.sheet import nearest
 from gossamer.engine.subjects import offered
-from gossamer.expressions.compiling import Expression
+from gossamer.expressions.compiling import OF_PAGES, Expression, keep_document
 from gossamer.expressions.contract import Gate, UrlFilter, VisitGate, refusal
-from gossamer.expressions.facts import OF_PAGES, keep_document
 from gossamer.mobile.crawler import (
     MAX_DOCUMENT,
     MAX_SHORT,

@@ -7,7 +7,6 @@ that declares its own is refused.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from enum import StrEnum
 from html import escape
 from html.entities import html5
 from typing import TYPE_CHECKING, Protocol
@@ -18,17 +17,10 @@ import msgspec
 from gossamer.documents.document import Document
 from gossamer.documents.markup import SPACE, TAG, attributes
 from gossamer.documents.markup import resolved as characters
-from gossamer.rdf.names import Names, declared, resolved
 from gossamer.rdf.terms import (
     HTML_LITERAL,
-    MAX_IRI,
-    PREFIXES,
-    TERMS,
-    USES_VOCABULARY,
-    XHTML_TERMS,
     XML_LITERAL,
     XSD,
-    Gathered,
     literal,
 )
 
@@ -267,151 +259,3 @@ def time(text: str, language: str) -> Value:
 def written(content: Content, datatype: str, namespaces: Mapping[str, str]) -> Value:
     markup = content.markup(namespaces) if isinstance(content, XmlContent) else content.inner_html
     return markup or "", datatype, ""
-
-
-# The memory of a reader of RDFa while it is within an element: the evaluation context and local values of RDFa Core (7.5).
-
-
-class HostLanguage(StrEnum):
-    """The language in which RDFa stands."""
-
-    HTML = "html"
-    XHTML1 = "xhtml1"
-    XHTML5 = "xhtml5"
-
-
-#: The names that a page knows before it says anything; shared, so that names that many pages use are looked up once.
-INITIAL = {
-    HostLanguage.HTML: Names(PREFIXES, TERMS),
-    HostLanguage.XHTML1: Names(PREFIXES, XHTML_TERMS),
-    HostLanguage.XHTML5: Names(PREFIXES, XHTML_TERMS),
-}
-
-#: Lists of a subject, by property: the items of one with `inlist`.
-Lists = dict[str, list[Value]]
-
-#: A predicate that waits for an object: with the list that it is for, or backwards.
-Incomplete = tuple[str, list[Value] | None, bool]
-
-
-class Frame(msgspec.Struct):
-    """The evaluation context of what stands in one element."""
-
-    depth: int
-    names: Names
-    language: str
-    subject: str
-    object: str
-    lists: Lists
-    """Of the object."""
-    owns: list[tuple[str, Lists]] = []
-    """Those that end with the element, each with its subject; those of the subject stand before those of the object."""
-    incomplete: list[Incomplete] = []
-    """The triples that wait for a resource in the element."""
-
-
-#: Attributes of an element: name -> value, None where it has only a name.
-Attributes = Mapping[str, str | None]
-
-
-class Step(msgspec.Struct):
-    """One element on its way through the processing sequence: what stands in it, and the local values that its attributes name."""
-
-    depth: int
-    tag: str
-    attributes: Attributes
-    content: Content
-    names: Names
-    language: str
-    new: str | None = None
-    typed: str | None = None
-    resource: str | None = None
-    skip: bool = False
-
-
-# The names in the attributes of one element, by the rules of RDFa Core (sections 5, 7.4 and 7.5) and of the language around it. The
-# reader of a page (:mod:`rdfa`) asks here for each element that says something, and keeps what holds for the elements in it.
-# Nothing is remembered here from one element to the next.
-
-
-class AttributeReader:
-    def __init__(self, base: str, host: HostLanguage, gathered: Gathered, *, has_namespaces: bool) -> None:
-        """Nothing is read yet. `base` is the URL of the page, without a fragment; `has_namespaces` says that `xmlns:` declares
-        prefixes."""
-        self._base = base
-        self._host = host
-        self._gathered = gathered
-        self._has_namespaces = has_namespaces
-
-    def names(self, names: Names, attributes: Attributes) -> Names:
-        """The names that hold in the element: steps 2 and 3, default vocabulary and prefixes."""
-        vocabulary = attributes.get("vocab")
-        if vocabulary is not None:
-            iri = resolved(vocabulary, self._base) if vocabulary.strip() else ""
-            if len(iri) > MAX_IRI:
-                self._gathered.counts["iri_too_long"] += 1
-                iri = ""
-            if iri:
-                self._gathered.add(self._base, USES_VOCABULARY, iri)
-            names = names.speaking(iri)
-        pairs: list[tuple[str, str]] = []
-        if self._has_namespaces:
-            found = ((name[6:], value or "") for name, value in attributes.items() if name.startswith("xmlns:"))
-            pairs = [(name, value) for name, value in found if name != "_"]
-        prefix = attributes.get("prefix")
-        if prefix:
-            more, stray = declared(prefix)
-            pairs += more
-            for word in stray:
-                self._gathered.warn("UnresolvedCURIE", f"prefix {word}")
-        return names.declaring(pairs, self._gathered, PREFIXES) if pairs else names
-
-    def language(self, language: str, attributes: Attributes) -> str:
-        """The language of text in the element, where `language` holds around it: step 4."""
-        first, second = ("lang", "xml:lang") if self._host is HostLanguage.HTML else ("xml:lang", "lang")
-        if first in attributes:
-            return attributes[first] or ""
-        return (attributes[second] or "") if second in attributes else language
-
-    def relations(self, attributes: Attributes, names: Names) -> tuple[list[str] | None, list[str] | None]:
-        """The names in `rel` and `rev` that count: in HTML, terms beside `property` are for browsers, and so are link
-        types that no vocabulary of the page has."""
-        found = []
-        for attribute in ("rel", "rev"):
-            value = (attributes[attribute] or "") if attribute in attributes else None
-            if value is not None and self._host is not HostLanguage.XHTML1:
-                if "property" in attributes:
-                    value = " ".join(word for word in value.split() if ":" in word) or None
-                elif not names.vocabulary:
-                    value = " ".join(word for word in value.split() if ":" in word or word.lower() in names.terms)
-            found.append(None if value is None else names.named(value, self._gathered))
-        return found[0], found[1]
-
-    def about(self, names: Names, attributes: Attributes) -> str | None:
-        """The IRI or blank node that `about` names; None where it names none."""
-        if "about" not in attributes:
-            return None
-        return names.resource(attributes["about"] or "", self._base, self._gathered)
-
-    def target(self, names: Names, attributes: Attributes) -> str | None:
-        """The resource in `resource`, `href` or `src`, the first that counts."""
-        if "resource" in attributes:
-            found = names.resource(attributes["resource"] or "", self._base, self._gathered)
-            if found is not None:
-                return found
-        for attribute in ("href", "src"):
-            if attribute in attributes:
-                return resolved(attributes[attribute] or "", self._base)
-        return None
-
-    def given(self, tag: str, attributes: Attributes) -> str | None:
-        """The literal as an attribute gives it: `content`, or what HTML has for it."""
-        if "content" in attributes:
-            return attributes["content"] or ""
-        if self._host is HostLanguage.XHTML1:
-            return None
-        if "datetime" in attributes:
-            return attributes["datetime"] or ""
-        if tag == "data" and "value" in attributes:
-            return attributes["value"] or ""
-        return None

@@ -23,11 +23,11 @@ from gossamer.documents.skim import MAX_PECULIAR, MAX_REMEMBERED, Tag
 from gossamer.documents.xhtml import NotXhtml, numbered
 from gossamer.engine.sheet import Sheet, setting
 from gossamer.engine.unit import Provider
-from gossamer.rdf.elements import Element, HostLanguage, NotXml, head_elements, html_elements, xml_elements
+from gossamer.rdf.elements import Element, NotXml, head_elements, html_elements, xml_elements
 from gossamer.rdf.jsonld import read_json_ld
 from gossamer.rdf.microdata import Items
 from gossamer.rdf.names import MetaItem, meta_items
-from gossamer.rdf.rdfa import Reader
+from gossamer.rdf.rdfa import HostLanguage, Reader
 from gossamer.rdf.terms import (
     MAX_IRI,
     TYPE,

@@ -5,28 +5,28 @@ evaluation context of what stands in it. One that has nothing but a link (`href`
 it, so it waits until one comes.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
 from typing import TypeVar
 
-from gossamer.rdf.elements import (
-    INITIAL,
-    MARKUP,
-    AttributeReader,
-    Attributes,
-    Content,
-    Element,
-    Frame,
-    HostLanguage,
-    Incomplete,
-    Lists,
-    Step,
-    Value,
-    time,
-    typed,
-    written,
+import msgspec
+
+from gossamer.rdf.elements import MARKUP, Content, Element, Value, time, typed, written
+from gossamer.rdf.names import Names, declared, resolved
+from gossamer.rdf.terms import (
+    FIRST,
+    MAX_IRI,
+    NIL,
+    PREFIXES,
+    REST,
+    TERMS,
+    TYPE,
+    USES_VOCABULARY,
+    XHTML_TERMS,
+    Full,
+    Gathered,
+    literal,
 )
-from gossamer.rdf.names import resolved
-from gossamer.rdf.terms import FIRST, NIL, REST, TYPE, Full, Gathered, literal
 
 #: Literals made of the text of elements that lie in each other: each reads the text of all within it again.
 MAX_NESTED_TEXTS = 32
@@ -45,6 +45,66 @@ _SECTIONS = frozenset(["head", "body"])
 _T = TypeVar("_T")
 
 
+# The memory of a reader while it is within an element: the evaluation context and local values of RDFa Core (7.5).
+
+
+class HostLanguage(StrEnum):
+    """The language in which RDFa stands."""
+
+    HTML = "html"
+    XHTML1 = "xhtml1"
+    XHTML5 = "xhtml5"
+
+
+#: The names that a page knows before it says anything; shared, so that names that many pages use are looked up once.
+INITIAL = {
+    HostLanguage.HTML: Names(PREFIXES, TERMS),
+    HostLanguage.XHTML1: Names(PREFIXES, XHTML_TERMS),
+    HostLanguage.XHTML5: Names(PREFIXES, XHTML_TERMS),
+}
+
+#: Lists of a subject, by property: the items of one with `inlist`.
+Lists = dict[str, list[Value]]
+
+#: A predicate that waits for an object: with the list that it is for, or backwards.
+Incomplete = tuple[str, list[Value] | None, bool]
+
+
+class Frame(msgspec.Struct):
+    """The evaluation context of what stands in one element."""
+
+    depth: int
+    names: Names
+    language: str
+    subject: str
+    object: str
+    lists: Lists
+    """Of the object."""
+    owns: list[tuple[str, Lists]] = []
+    """Those that end with the element, each with its subject; those of the subject stand before those of the object."""
+    incomplete: list[Incomplete] = []
+    """The triples that wait for a resource in the element."""
+
+
+#: Attributes of an element: name -> value, None where it has only a name.
+Attributes = Mapping[str, str | None]
+
+
+class Step(msgspec.Struct):
+    """One element on its way through the processing sequence: what stands in it, and the local values that its attributes name."""
+
+    depth: int
+    tag: str
+    attributes: Attributes
+    content: Content
+    names: Names
+    language: str
+    new: str | None = None
+    typed: str | None = None
+    resource: str | None = None
+    skip: bool = False
+
+
 class Reader:
     def __init__(
         self, base: str, host: HostLanguage, gathered: Gathered, *, language: str = "", has_namespaces: bool = True
@@ -56,7 +116,6 @@ class Reader:
         self._host = host
         self._gathered = gathered
         self._has_namespaces = has_namespaces
-        self._attributes = AttributeReader(base, host, gathered, has_namespaces=has_namespaces)
         lists: Lists = {}
         self._frames = [Frame(-1, INITIAL[host].of_page(), language, base, base, lists, [(base, lists)])]
         self._waiting: list[tuple[int, str, Attributes, Content]] = []
@@ -140,11 +199,11 @@ class Reader:
                 node = following
 
     def _enter(self, depth: int, tag: str, attributes: Attributes, content: Content) -> None:
-        frame, reader, gathered = self._frames[-1], self._attributes, self._gathered
-        names = reader.names(frame.names, attributes)
-        language = reader.language(frame.language, attributes)
+        frame, gathered = self._frames[-1], self._gathered
+        names = self._names(frame.names, attributes)
+        language = self._language(frame.language, attributes)
         step = Step(depth, tag, attributes, content, names, language)
-        forward, backward = reader.relations(attributes, names)
+        forward, backward = self._relations(attributes, names)
         if forward is None and backward is None:
             self._place(step, frame)
         else:
@@ -177,7 +236,7 @@ class Reader:
         """Step 5: no `rel`, no `rev`."""
         names, depth, attributes = step.names, step.depth, step.attributes
         has_property, is_typed = "property" in attributes, "typeof" in attributes
-        about = self._attributes.about(names, attributes)
+        about = self._about(names, attributes)
         if has_property and "content" not in attributes and "datatype" not in attributes:
             step.new = about
             if about is None:
@@ -185,12 +244,12 @@ class Reader:
             if is_typed:
                 step.typed = about if about is not None else self._base if depth == 0 else None
                 if step.typed is None:
-                    step.typed = self._attributes.target(names, attributes)
+                    step.typed = self._target(names, attributes)
                     if step.typed is None:
                         step.typed = self._gathered.blank()
                     step.resource = step.typed
             return
-        step.new = about if about is not None else self._attributes.target(names, attributes)
+        step.new = about if about is not None else self._target(names, attributes)
         if step.new is None:
             if depth == 0:
                 step.new = self._base
@@ -206,14 +265,14 @@ class Reader:
 
     def _place_related(self, step: Step, frame: Frame) -> None:
         """Step 6: `rel` or `rev`."""
-        about = self._attributes.about(step.names, step.attributes)
+        about = self._about(step.names, step.attributes)
         is_typed = "typeof" in step.attributes
         step.new = about
         if about is None:
             step.new = self._base if step.depth == 0 else frame.object
         elif is_typed:
             step.typed = about
-        step.resource = self._attributes.target(step.names, step.attributes)
+        step.resource = self._target(step.names, step.attributes)
         if is_typed and about is None:
             if step.resource is None:
                 step.resource = self._gathered.blank()
@@ -272,7 +331,7 @@ class Reader:
         """The current property value; none where it would be text that lies too deep in other such text."""
         names, depth, tag, attributes, content = step.names, step.depth, step.tag, step.attributes, step.content
         language = step.language
-        given = self._attributes.given(tag, attributes)
+        given = self._given(tag, attributes)
         if "datatype" in attributes:
             [datatype] = names.named(attributes["datatype"] or "", self._gathered)[:1] or [""]
             if datatype in MARKUP:
@@ -285,7 +344,7 @@ class Reader:
         if given is not None:
             return typed(given, "", language) if tag == "data" else time(given, language)
         if not is_related:
-            target = self._attributes.target(names, attributes)
+            target = self._target(names, attributes)
             if target is not None:
                 return target, "", ""
         if step.typed is not None and "about" not in attributes:
@@ -303,3 +362,78 @@ class Reader:
             return None
         self._texts.append(depth)
         return read()
+
+    # -- the names in the attributes of one element (RDFa Core, sections 5, 7.4 and 7.5, and the language around it)
+
+    def _names(self, names: Names, attributes: Attributes) -> Names:
+        """The names that hold in the element: steps 2 and 3, default vocabulary and prefixes."""
+        vocabulary = attributes.get("vocab")
+        if vocabulary is not None:
+            iri = resolved(vocabulary, self._base) if vocabulary.strip() else ""
+            if len(iri) > MAX_IRI:
+                self._gathered.counts["iri_too_long"] += 1
+                iri = ""
+            if iri:
+                self._gathered.add(self._base, USES_VOCABULARY, iri)
+            names = names.speaking(iri)
+        pairs: list[tuple[str, str]] = []
+        if self._has_namespaces:
+            found = ((name[6:], value or "") for name, value in attributes.items() if name.startswith("xmlns:"))
+            pairs = [(name, value) for name, value in found if name != "_"]
+        prefix = attributes.get("prefix")
+        if prefix:
+            more, stray = declared(prefix)
+            pairs += more
+            for word in stray:
+                self._gathered.warn("UnresolvedCURIE", f"prefix {word}")
+        return names.declaring(pairs, self._gathered, PREFIXES) if pairs else names
+
+    def _language(self, language: str, attributes: Attributes) -> str:
+        """The language of text in the element, where `language` holds around it: step 4."""
+        first, second = ("lang", "xml:lang") if self._host is HostLanguage.HTML else ("xml:lang", "lang")
+        if first in attributes:
+            return attributes[first] or ""
+        return (attributes[second] or "") if second in attributes else language
+
+    def _relations(self, attributes: Attributes, names: Names) -> tuple[list[str] | None, list[str] | None]:
+        """The names in `rel` and `rev` that count: in HTML, terms beside `property` are for browsers, and so are link
+        types that no vocabulary of the page has."""
+        found = []
+        for attribute in ("rel", "rev"):
+            value = (attributes[attribute] or "") if attribute in attributes else None
+            if value is not None and self._host is not HostLanguage.XHTML1:
+                if "property" in attributes:
+                    value = " ".join(word for word in value.split() if ":" in word) or None
+                elif not names.vocabulary:
+                    value = " ".join(word for word in value.split() if ":" in word or word.lower() in names.terms)
+            found.append(None if value is None else names.named(value, self._gathered))
+        return found[0], found[1]
+
+    def _about(self, names: Names, attributes: Attributes) -> str | None:
+        """The IRI or blank node that `about` names; None where it names none."""
+        if "about" not in attributes:
+            return None
+        return names.resource(attributes["about"] or "", self._base, self._gathered)
+
+    def _target(self, names: Names, attributes: Attributes) -> str | None:
+        """The resource in `resource`, `href` or `src`, the first that counts."""
+        if "resource" in attributes:
+            found = names.resource(attributes["resource"] or "", self._base, self._gathered)
+            if found is not None:
+                return found
+        for attribute in ("href", "src"):
+            if attribute in attributes:
+                return resolved(attributes[attribute] or "", self._base)
+        return None
+
+    def _given(self, tag: str, attributes: Attributes) -> str | None:
+        """The literal as an attribute gives it: `content`, or what HTML has for it."""
+        if "content" in attributes:
+            return attributes["content"] or ""
+        if self._host is HostLanguage.XHTML1:
+            return None
+        if "datetime" in attributes:
+            return attributes["datetime"] or ""
+        if tag == "data" and "value" in attributes:
+            return attributes["value"] or ""
+        return None

@@ -7,7 +7,6 @@ running crawl that keeps its index itself, it says so.
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from gossamer.query.feeds import Feed
 from gossamer.query.schema import LARGEST_LINE
 from gossamer.search.asking import FACETS, Search, SearchFilters
 from gossamer.search.index import CJK, PLAIN_WEIGHT, SearchIndex, analyzers, indexed_text, remove_index, written
+from gossamer.storage.ledger.moving import parts
 from gossamer.storage.recovery import changing
 from gossamer.storage.tables.places import RANKS, TABLES, TERMS, following, table_names
 from gossamer.values.errors import CrawlDirectoryError, GossamerError, UsageError
@@ -190,8 +190,7 @@ def add_extras(directory: Path, index: SearchIndex) -> int:
             "SELECT p.url, a.anchors, t.types, r.importance FROM pages p LEFT JOIN link_texts a USING (url) "
             f"LEFT JOIN thing_types t USING (url) LEFT JOIN {rank} r USING (url) WHERE p.warc_file IS NOT NULL"
         )
-        rows = iter(answer)
-        while some := list(islice(rows, AT_ONCE)):
+        for some in parts(answer, AT_ONCE):
             told = {url: _extras(*values) for url, *values in some}
             changed += index.change({url: one["extras"] for url, one in told.items()}, with_extras)
             index.keep_changes()

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gossamer.engine.errors import SettingError, UnknownName
-from gossamer.expressions.compiling import Expression, explain
+from gossamer.expressions.compiling import Expression, explain, gates_of
 from gossamer.expressions.contract import Predicate
-from gossamer.expressions.facts import gates_of
 from gossamer.expressions.predicates import SHIPPED, words_of
 from gossamer.expressions.syntax import ARROW, MAX_NESTING, ExpressionError, parse
 from gossamer.parsing.filters import DomainConstraint, ExpressionFilter, ExpressionSheet, by_gate

@@ -10,9 +10,8 @@ from gossamer.cli.main import commands
 from gossamer.documents.document import Document
 from gossamer.documents.terms import keywords
 from gossamer.engine.errors import SettingError
-from gossamer.expressions.compiling import Expression
+from gossamer.expressions.compiling import Expression, facts_of, keep_document
 from gossamer.expressions.contract import VisitGate
-from gossamer.expressions.facts import facts_of, keep_document
 from gossamer.expressions.predicates import SHIPPED, compile_words
 from gossamer.expressions.syntax import ExpressionError
 from gossamer.parsing.filters import ExpressionFilter, ExpressionSheet

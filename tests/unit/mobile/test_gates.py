@@ -10,8 +10,7 @@ from gossamer.expressions.compiling import Expression
 from gossamer.frontier.robots.provider import ObeyRobots
 from gossamer.mobile.contract import Withheld
 from gossamer.mobile.sources.files import names_of
-from gossamer.mobile.sources.gate import MAX_EXAMPLES, MAX_SITES, REASONS, GatedPages, ServedSite
-from gossamer.mobile.sources.owner import OwnerLimits
+from gossamer.mobile.sources.owner import MAX_EXAMPLES, MAX_SITES, REASONS, GatedPages, OwnerLimits, ServedSite
 from gossamer.testing import FakeClock
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task

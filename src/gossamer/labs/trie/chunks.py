@@ -234,10 +234,6 @@ class Node:
         self.turn = ""
         """First character of the child whose turn was last."""
 
-    def __repr__(self) -> str:
-        below = f"chunk {self.chunk}" if self.chunk >= 0 else f"{len(self.kids or ())} kids"
-        return f"<Node {self.text!r} {Mark(self.mark).name} {below}, {self.to_do} to do>"
-
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[tuple[str, int, str, int, int, int]]).decode
@@ -259,11 +255,7 @@ def decode(data: bytes) -> dict[str, Node]:
     """The children of an owner. Raises ValueError: these bytes are no chunk."""
     top: dict[str, Node] = {}
     open_: list[tuple[dict[str, Node], int]] = []
-    try:
-        rows: list[tuple[str, int, str, int, int, int]] = _decode(data)
-    except ValueError as error:
-        raise ValueError(str(error)) from None
-    for text, mark, turn, count, chunk, to_do in rows:
+    for text, mark, turn, count, chunk, to_do in _decode(data):
         node = Node(text, mark)
         node.turn, node.chunk, node.to_do = turn, chunk, to_do
         while open_ and open_[-1][1] == 0:

@@ -24,8 +24,8 @@ class DiskTrie:
     def __init__(self, home: Path, cache: int = 1_000, *, sync: bool = False) -> None:
         self.files = ChunkFiles(home, sync=sync)
         self._cache = cache
-        self._root = Node("")
-        self._root.chunk = 0
+        self.root = Node("")
+        self.root.chunk = 0
         if not len(self.files):
             self.files.new()
         self._loaded: OrderedDict[int, Node] = OrderedDict()
@@ -34,14 +34,10 @@ class DiskTrie:
         """Keys that are URLs."""
         self.loads = 0
         """Chunks that were read."""
-        self._root.to_do = sum(kid.to_do for kid in self.kids_of(self._root).values())
+        self.root.to_do = sum(kid.to_do for kid in self.kids_of(self.root).values())
 
     def __len__(self) -> int:
         return self.count
-
-    @property
-    def root(self) -> Node:
-        return self._root
 
     @property
     def in_memory(self) -> int:
@@ -50,7 +46,7 @@ class DiskTrie:
     # -- one key
 
     def holds(self, key: str) -> bool:
-        node, at, end = self._root, 0, len(key)
+        node, at, end = self.root, 0, len(key)
         while at < end:
             child = self.kids_of(node).get(key[at])
             if child is None or not key.startswith(child.text, at):
@@ -63,7 +59,7 @@ class DiskTrie:
 
     def put(self, key: str, mark: Mark = Mark.URL) -> bool:
         """Make this key a URL; False, and nothing, where it is one already."""
-        node, at, home, path = self._root, 0, 0, [self._root]
+        node, at, home, path = self.root, 0, 0, [self.root]
         while at < len(key):
             if node.chunk >= 0:
                 home = node.chunk
@@ -95,7 +91,7 @@ class DiskTrie:
 
     def path_to(self, key: str) -> list[Node] | None:
         """The nodes from the root to this key; None where it is not here."""
-        path, at = [self._root], 0
+        path, at = [self.root], 0
         while at < len(key):
             child = self.kids_of(path[-1]).get(key[at])
             if child is None or not key.startswith(child.text, at):
@@ -144,7 +140,7 @@ class DiskTrie:
 
     def _first_with(self, prefix: str) -> tuple[list[Node], Node | None]:
         """The highest node whose key has a prefix, None where there is none, and the nodes above it."""
-        path, at = [self._root], 0
+        path, at = [self.root], 0
         while True:
             child = self.kids_of(path[-1]).get(prefix[at])
             if child is None:

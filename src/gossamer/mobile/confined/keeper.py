@@ -261,7 +261,10 @@ class CrawlerKeeper:
             while True:
                 message = _MESSAGES.decode(frames.take())
                 if isinstance(message, WantedPage):
-                    frames.put(msgspec.msgpack.encode(_given(fetch(_task(message)))))
+                    given = fetch(_task(message))
+                    body = given.document if isinstance(given.document, bytes) else b"".join(pieces(given.document))
+                    page = GivenPage(str(given.outcome), given.status, given.headers, body, given.cut, given.error)
+                    frames.put(msgspec.msgpack.encode(page))
                 elif isinstance(message, MadeBatch):
                     keep(message)
                     if message.is_last:
@@ -312,12 +315,6 @@ def _task(wanted: WantedPage) -> Task:
     except UnreadableUrl as error:
         raise _Stopped("crashed", f"its process asks for no URL: {error}"[:300]) from None
     return Task(url, host_of(url), depth=wanted.depth, source=wanted.source, relation=wanted.relation)
-
-
-def _given(response: Response) -> GivenPage:
-    document = response.document
-    body = document if isinstance(document, bytes) else b"".join(pieces(document))
-    return GivenPage(str(response.outcome), response.status, response.headers, body, response.cut, response.error)
 
 
 def walls_here(limits: ProcessLimits | None = None) -> Walls:

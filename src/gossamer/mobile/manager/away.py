@@ -12,6 +12,7 @@ question 20).
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Final, Literal
 
@@ -128,10 +129,8 @@ class AwayCrawler:
         return None
 
     async def cancel(self) -> None:
-        try:
+        with suppress(RuntimeUnavailable, RuntimeRefused):
             await self._link.cancel(self.record.id)
-        except (RuntimeUnavailable, RuntimeRefused):
-            return
 
     def _heard(self) -> None:
         self._until = self._clock.steady() + self._lease

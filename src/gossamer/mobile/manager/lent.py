@@ -16,12 +16,11 @@ is committed once, whatever is killed, and a later process goes on with the craw
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
-from typing import Annotated, TypeVar, cast
+from typing import Annotated, cast
 
 import msgspec
 
@@ -31,6 +30,7 @@ from gossamer.engine.unit import Provider
 from gossamer.frontier.contract import CRAWLERS, LAST_CRAWLER, LENT, LastCrawler, Lender, LentTask
 from gossamer.storage.contract import Spaces
 from gossamer.storage.ledger.contract import Group, Ledger
+from gossamer.storage.ledger.moving import parts
 from gossamer.storage.ledger.providers import LedgerFront
 from gossamer.storage.mailbox.staging import DivertingGroup
 from gossamer.values.hosts import DeletionTarget, HostTable
@@ -325,11 +325,6 @@ class CrawlerBook:
 # was sent to a host of which something goes counts as lost, since it would bring that home; the rest of its URLs wait for
 # another one.
 
-#: Entries that go in one group.
-_AT_ONCE = 1_000
-
-_One = TypeVar("_One")
-
 
 def forget_lent(directory: Path, ledgers: Sequence[Ledger], target: DeletionTarget, hosts: Sequence[str]) -> int:
     """Take out everything of a target that is lent; see `forget` of :class:`~gossamer.engine.subjects.Subject`."""
@@ -345,13 +340,13 @@ def forget_lent(directory: Path, ledgers: Sequence[Ledger], target: DeletionTarg
         for record in book.away():
             if any(target.has_host(host) or host == of_url for host in record.hosts):
                 _lose(ledger, book, record)
-        for part in _parts(one for one in all_lent(ledger.spaces) if target.has(one.task.url)):
+        for part in parts(one for one in all_lent(ledger.spaces) if target.has(one.task.url)):
             with ledger.group() as group:
                 for one in part:
                     drop_lent(one, group)
             gone += sum(not one.is_done for one in part)
         walked = ((key, key.removeprefix(_WALKED)) for key, _ in ledger.spaces.scan(CRAWLERS, None, _WALKED))
-        for keys in _parts(key for key, host in walked if target.has_host(host.decode("utf-8", "replace"))):
+        for keys in parts(key for key, host in walked if target.has_host(host.decode("utf-8", "replace"))):
             with ledger.group() as group:
                 for key in keys:
                     group.delete(CRAWLERS, None, key)
@@ -360,17 +355,10 @@ def forget_lent(directory: Path, ledgers: Sequence[Ledger], target: DeletionTarg
 
 def _lose(ledger: Ledger, book: CrawlerBook, record: CrawlerRecord) -> None:
     """End a journey, after what it had with it waits again."""
-    for part in _parts(one for one in all_lent(ledger.spaces) if one.crawler == record.id):
+    for part in parts(one for one in all_lent(ledger.spaces) if one.crawler == record.id):
         with ledger.group() as group:
             for one in part:
                 drop_lent(one, group)
                 put_lent(msgspec.structs.replace(one, crawler=""), group)
     with ledger.group() as group:
         book.end(record, "lost", group)
-
-
-def _parts(every: Iterable[_One]) -> Iterator[list[_One]]:
-    """Lists of some each; an entry is changed while the rest is read."""
-    entries = iter(every)
-    while part := list(islice(entries, _AT_ONCE)):
-        yield part

@@ -46,8 +46,7 @@ from gossamer.mobile.manager.making import runtime_key
 from gossamer.mobile.options import RuntimeKeys
 from gossamer.mobile.running import Fetch, run_crawler
 from gossamer.mobile.sources.files import FileSource
-from gossamer.mobile.sources.gate import GatedPages, ServedSite
-from gossamer.mobile.sources.owner import OwnerLimits
+from gossamer.mobile.sources.owner import GatedPages, OwnerLimits, ServedSite
 from gossamer.mobile.wire import checked_identity, frame_of, received
 from gossamer.values.addresses import is_loopback
 from gossamer.values.errors import UsageError

@@ -145,13 +145,14 @@ class Crawlers(Producer[CrawlersSheet]):
 
     def _watched(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Work of the manager's own: if it fails, so does the manager."""
-        task = asyncio.create_task(work)
-        task.add_done_callback(self._has_ended)
-        return task
 
-    def _has_ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None and not self._failed.done():
-            self._failed.set_exception(error)
+        def ended(task: asyncio.Task[None]) -> None:
+            if not task.cancelled() and (error := task.exception()) is not None and not self._failed.done():
+                self._failed.set_exception(error)
+
+        task = asyncio.create_task(work)
+        task.add_done_callback(ended)
+        return task
 
     # -- out
 

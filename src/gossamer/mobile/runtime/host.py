@@ -29,9 +29,8 @@ from gossamer.mobile.crawler import VERSIONS
 from gossamer.mobile.judging import Installed
 from gossamer.mobile.runtime.journey import HostedJourney, ResultShelf
 from gossamer.mobile.runtime.store import Diary, JourneyNote, folder_of, kept_journeys
-from gossamer.mobile.sources.gate import GatedPages
 from gossamer.mobile.sources.opened import Runtime
-from gossamer.mobile.sources.owner import OwnerSheet
+from gossamer.mobile.sources.owner import GatedPages, OwnerSheet
 from gossamer.mobile.wire import checked_identity, received
 from gossamer.values.url import canonical
 

@@ -18,7 +18,7 @@ from gossamer.mobile.confined.keeper import ConfinedEnd, CrawlerKeeper, MadeBatc
 from gossamer.mobile.contract import CrawlerStanding
 from gossamer.mobile.running import Fetch
 from gossamer.mobile.runtime.store import JourneyFolder, JourneyNote
-from gossamer.mobile.sources.gate import GatedPages
+from gossamer.mobile.sources.owner import GatedPages
 from gossamer.values.task import Task
 from gossamer.values.visit import Response
 

@@ -1,6 +1,6 @@
 """A folder of files as a site: one URL, one walk from the root, nothing but what a careful web server would show (decision 82).
 
-Place in the flow: :mod:`gossamer.mobile.sources.gate` asks for a URL here. The walk opens one directory after the other, each from
+Place in the flow: :mod:`gossamer.mobile.sources.owner` asks for a URL here. The walk opens one directory after the other, each from
 the one before and never through a symbolic link, which is read and walked by its own names. So there is no moment between a check
 and its use: what was judged is what is open. Directories are never listed.
 """

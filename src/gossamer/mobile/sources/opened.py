@@ -1,7 +1,7 @@
 """A runtime's sources, opened as the owner's sheet says, one of which is a stored crawl (docs/runtime.md).
 
 Place in the flow: `gossamer runtime` opens a :class:`Runtime` and gives each crawler the pages of :meth:`Runtime.pages`.
-:mod:`gossamer.mobile.sources.gate` asks here for hosts that are not served from files. Stored records are WARC and ARC files of
+:mod:`gossamer.mobile.sources.owner` asks here for hosts that are not served from files. Stored records are WARC and ARC files of
 any origin, and archives of our crawls: a site is met as it was recorded, with its redirects and errors, and a URL that was not
 recorded is answered with 404. A local server is asked through the protocol module of a crawl, with its deadlines and caps, at the
 one address that the owner named, whatever the URL says.
@@ -29,8 +29,7 @@ from gossamer.mobile.contract import PageSource, Withheld
 from gossamer.mobile.crawler import BringRules, MobileCrawler, MobileProgram, TravelLimits
 from gossamer.mobile.running import run_crawler
 from gossamer.mobile.sources.files import FileSource
-from gossamer.mobile.sources.gate import REASONS, GatedPages, RobotsNote, ServedSite
-from gossamer.mobile.sources.owner import OwnerSheet, ServedHost
+from gossamer.mobile.sources.owner import REASONS, GatedPages, OwnerSheet, RobotsNote, ServedHost, ServedSite
 from gossamer.query.archive import ArchiveReader
 from gossamer.storage.archive.others import ReplayError, ReplayIndex, stored
 from gossamer.storage.archive.warc import WARC_DIRECTORY
@@ -298,7 +297,10 @@ def reach(runtime: Runtime, seeds: tuple[str, ...] = (), urls: int = 100_000) ->
     so many URLs. Raises UsageError: a seed cannot be read, or there is none."""
     gate = runtime.pages()
     homes = [host.home for host in runtime.hosts if host.host]
-    given = [_seed(text) for text in seeds]
+    try:
+        given = list(map(canonical, seeds))
+    except UnreadableUrl as error:
+        raise UsageError(f"--seed: {error}") from None
     if not homes and not given:
         raise UsageError("an archive has no home page; say where crawlers would start, with --seed URL")
     starts = list(dict.fromkeys((*homes, *given)))
@@ -338,13 +340,6 @@ def reach(runtime: Runtime, seeds: tuple[str, ...] = (), urls: int = 100_000) ->
         left=summary.queued + skipped,
         limit=summary.limit or ("urls" if skipped else ""),
     )
-
-
-def _seed(text: str) -> str:
-    try:
-        return canonical(text)
-    except UnreadableUrl as error:
-        raise UsageError(f"--seed: {error}") from None
 
 
 def _sitemaps(gate: GatedPages, site: str) -> list[str]:
