@@ -136,7 +136,7 @@ hosts = ["site.test"]
     yield server
     assert server.end(signal.SIGTERM) == 0
     children = subprocess.run(
-        ["pgrep", "-f", "gossamer.mobile.confined"], capture_output=True, check=False
+        ["pgrep", "-f", "gossamer.mobile.runtime.confined"], capture_output=True, check=False
     ).stdout.split()
     assert not [
         one for one in children if Path(f"/proc/{int(one)}/stat").exists() and _parent(int(one)) == server.process.pid

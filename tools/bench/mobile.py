@@ -18,9 +18,9 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from gossamer.bench.harness import BenchReport, pages_option, site_option
-from gossamer.mobile.confined.keeper import CrawlerKeeper, MadeBatch, ProcessLimits, walls_here
 from gossamer.mobile.crawler import MAX_SEEDS, BringRules, CrawlerBatch, MobileCrawler, MobileProgram, TravelLimits
 from gossamer.mobile.running import CrawlerRun
+from gossamer.mobile.runtime.keeper import CrawlerKeeper, MadeBatch, ProcessLimits, walls_here
 from gossamer.mobile.sources.opened import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet
 from gossamer.mobile.wire import frames_of, to_bytes

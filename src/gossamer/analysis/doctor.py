@@ -141,7 +141,7 @@ def _runtime_folder() -> Iterator[Finding]:
 
 def _isolation() -> Iterator[Finding]:
     """By a process that shuts itself in, as those of mobile crawlers do."""
-    from gossamer.mobile.confined.keeper import walls_here  # few commands need it
+    from gossamer.mobile.runtime.keeper import walls_here  # few commands need it
 
     walls = walls_here()
     trouble = f"a runtime cannot shut crawlers in here: {walls}"

@@ -240,18 +240,12 @@ class OpicLedger(LedgerFront):
 
     @contextmanager
     def group(self) -> Iterator[Group]:
-        with self.weighing() as group:
-            yield cast(Group, group)
-
-    @contextmanager
-    def weighing(self) -> Iterator[_Weighing]:
-        """The same, for the queues."""
         if len(self._remembered) > REMEMBERED:
             self._remembered.clear()
         try:
             with self.behind.group() as group:
                 weighing = _Weighing(group, self._remembered)
-                yield weighing
+                yield cast(Group, weighing)
                 weighing.settle()
         except BaseException:
             # The changes in memory are not on the disk.
@@ -320,9 +314,9 @@ class OpicQueues(QueuesFront[NoSettings]):
         """Dropped tasks are out of the queues for good."""
         if self._dropped:
             dropped, self._dropped = self._dropped, []
-            with self.ledger.weighing() as group:
+            with self.ledger.group() as group:
                 for task in dropped:
-                    group.dropped(task)
+                    cast(_Weighing, group).dropped(task)
 
     def wake(self, now: float) -> int:
         self._end_copies()

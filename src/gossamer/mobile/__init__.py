@@ -2,9 +2,9 @@
 
 Place in the flow: :mod:`crawler` is the value, :mod:`reading` reads it from a file, :mod:`wire` makes bytes of it.
 :mod:`running` runs it without I/O: it says which URL it wants and is told the answer; :mod:`judging` reads pages by the
-functions of the stages. At a site, :mod:`runtime` is the server, :mod:`sources` the pages that its owner serves,
-:mod:`confined` the process that has nothing but a pipe. At home, :mod:`manager` sends crawlers and judges what they
-bring before any of it is believed.
+functions of the stages. At a site, :mod:`runtime` is the server, with a process for each crawler that has nothing but a pipe,
+and :mod:`sources` the pages that its owner serves. At home, :mod:`manager` sends crawlers and judges what they bring before any of
+it is believed.
 
 Promises: home accepts only URLs of hosts that it granted; a batch is committed once; nothing that a stranger sends is
 run as code.

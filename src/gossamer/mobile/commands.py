@@ -71,8 +71,8 @@ def runtime(
                 f"write the options behind the subcommand: gossamer runtime {context.invoked_subcommand} ..."
             )
         return None
-    from gossamer.mobile.confined.keeper import ProcessLimits
     from gossamer.mobile.runtime import serving
+    from gossamer.mobile.runtime.keeper import ProcessLimits
     from gossamer.mobile.runtime.store import Senders
 
     owners = _owners(sheet, serve)
@@ -153,7 +153,7 @@ def check(serve: tuple[str, ...], sheet: str | None, seeds: tuple[str, ...], max
 
     Exit status: 0; 2 if something cannot be served; 4 if a crawler would reach no document.
     """
-    from gossamer.mobile.confined.keeper import walls_here
+    from gossamer.mobile.runtime.keeper import walls_here
     from gossamer.mobile.sources.opened import reach
 
     with _opened_runtime(sheet, serve) as runtime:

@@ -6,6 +6,7 @@ the reader of every command (:class:`~gossamer.query.archive.ArchiveReader`), an
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC
 from functools import partial
 from pathlib import Path
@@ -88,7 +89,7 @@ def read(
     """The tables of the rows of a task. Raises CrawlDirectoryError: this machine does not reach the archive; UsageError: it misses
     a package; OSError: a body is large, and there is no room for it in the directory for temporary files."""
     form, held, size = schema(columns), list[dict[str, Any]](), 0
-    with scratch("gossamer-ray-") as folder, _Reading(Path(folder), files, columns, place) as reading:
+    with scratch("gossamer-ray-") as folder, closing(_Reading(Path(folder), files, columns, place)) as reading:
         for row in ray.get(stored).to_pylist():
             made = reading.row(row)
             held.append(made)
@@ -121,7 +122,7 @@ class _Archive(ArchiveReader):
 
 
 class _Reading:
-    """Makes rows of a dataset; a context manager."""
+    """Makes rows of a dataset."""
 
     def __init__(self, folder: Path, files: Mapping[str, str], columns: Sequence[str], place: str) -> None:
         (folder / WARC_DIRECTORY).mkdir()
@@ -136,10 +137,7 @@ class _Reading:
         self._archive = _Archive(folder, place)
         self._pdf = PdfReading()
 
-    def __enter__(self) -> "_Reading":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._pdf.close()
 
     def row(self, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from gossamer.mobile.confined.keeper import ConfinedEnd, CrawlerKeeper, MadeBatch, ProcessLimits, walls_here
 from gossamer.mobile.crawler import BringRules, CrawlerBatch, CrawlerFacts, MobileCrawler, MobileProgram
 from gossamer.mobile.running import run_crawler
+from gossamer.mobile.runtime.keeper import ConfinedEnd, CrawlerKeeper, MadeBatch, ProcessLimits, walls_here
 from gossamer.mobile.wire import to_bytes, unpacked
 from gossamer.values.outcome import Outcome
 from gossamer.values.task import Task
@@ -140,7 +140,7 @@ def test_the_owner_is_told_which_walls_hold() -> None:
 HEAD = """
 import os, socket, sys
 from gossamer.engine.confinement import Walls, confine
-from gossamer.mobile.confined.keeper import *
+from gossamer.mobile.runtime.keeper import *
 import msgspec
 pipe = socket.socket(fileno=0)
 reader, writer = pipe.makefile("rb"), pipe.makefile("wb")

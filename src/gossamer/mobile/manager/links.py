@@ -33,7 +33,6 @@ from gossamer.mobile.contract import (
     FailureReason,
     OfferedHost,
     OfferedProcessor,
-    PageSource,
     RefusalReason,
     RuntimeLink,
     RuntimeOffer,
@@ -67,7 +66,6 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
     def __init__(self, sheet: RuntimesSheet | None = None) -> None:
         super().__init__(sheet)
         self._links: dict[str, HomeRuntime | RemoteRuntime] = {}
-        self._closing: list[Callable[[], object]] = []
 
     async def start(self) -> None:
         """Refuse what can never be reached before anything is sent.
@@ -80,9 +78,7 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
         # A folder is one site: another host is another one.
         name = address if "://" in address else f"{host}={address}"
         if name not in self._links and "://" not in address:
-            source: PageSource = FileSource(Path(address), limit=OwnerLimits().max_page_size)
-            self._closing.append(source.close)
-            served = ServedSite(source)  # on every port
+            served = ServedSite(FileSource(Path(address), limit=OwnerLimits().max_page_size))  # on every port
             pages = partial(
                 GatedPages,
                 lambda name: served if host in (name, name.rpartition(":")[0]) else None,
@@ -95,11 +91,9 @@ class ConfiguredRuntimes(Provider[RuntimesSheet]):
         return self._links[name]
 
     async def stop(self) -> None:
-        """End the crawlers that run here, and give back what they read."""
+        """End the crawlers that run here. Files hold nothing between two answers."""
         for link in self._links.values():
             await link.close()
-        for close in self._closing:
-            close()
 
 
 #: Batches of one crawler that wait to be acknowledged, about 8 MB each before they are packed; it goes on when one is.

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from gossamer._version import __version__
 from gossamer.engine.errors import refusing
-from gossamer.mobile.confined.keeper import ConfinedEnd, ProcessLimits
 from gossamer.mobile.contract import (
     MAX_WAIT,
     CrawlerStanding,
@@ -28,6 +27,7 @@ from gossamer.mobile.contract import (
 from gossamer.mobile.crawler import VERSIONS
 from gossamer.mobile.judging import Installed
 from gossamer.mobile.runtime.journey import HostedJourney, ResultShelf
+from gossamer.mobile.runtime.keeper import ConfinedEnd, ProcessLimits
 from gossamer.mobile.runtime.store import Diary, JourneyNote, folder_of, kept_journeys
 from gossamer.mobile.sources.opened import Runtime
 from gossamer.mobile.sources.owner import GatedPages, OwnerSheet

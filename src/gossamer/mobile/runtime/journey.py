@@ -14,9 +14,9 @@ from pathlib import Path
 
 import msgspec
 
-from gossamer.mobile.confined.keeper import ConfinedEnd, CrawlerKeeper, MadeBatch, ProcessLimits
 from gossamer.mobile.contract import CrawlerStanding
 from gossamer.mobile.running import Fetch
+from gossamer.mobile.runtime.keeper import ConfinedEnd, CrawlerKeeper, MadeBatch, ProcessLimits
 from gossamer.mobile.runtime.store import JourneyFolder, JourneyNote
 from gossamer.mobile.sources.owner import GatedPages
 from gossamer.values.task import Task

@@ -38,7 +38,6 @@ from starlette.types import ASGIApp, Scope
 
 from gossamer.crawls.http_server import Guard, is_loopback, json_answer, listening_socket, server
 from gossamer.engine.files import user_folder
-from gossamer.mobile.confined.keeper import ProcessLimits, walls_here
 from gossamer.mobile.contract import (
     MAX_CRAWLER,
     MAX_WAIT,
@@ -49,6 +48,7 @@ from gossamer.mobile.contract import (
 )
 from gossamer.mobile.judging import allowed_processors
 from gossamer.mobile.runtime.host import HostedLink, RuntimeHost
+from gossamer.mobile.runtime.keeper import ProcessLimits, walls_here
 from gossamer.mobile.runtime.store import Diary, HostStanding, Senders, own_certificate, write_standing
 from gossamer.mobile.sources.opened import Runtime
 from gossamer.mobile.sources.owner import OwnerSheet

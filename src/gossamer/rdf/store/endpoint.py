@@ -12,7 +12,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -52,7 +51,8 @@ _WORDS = {
     503: "it has too much to do",
 }
 
-Verdict = Literal["taken", "refused", "wrong", "later"]
+#: The same of an update that the server does not take, whenever it is sent.
+_REFUSED = (400, 413, 415, 422)
 
 
 class UnfedEndpoint(GossamerError):
@@ -80,15 +80,6 @@ def check_endpoint(url: str) -> str:
             f"--triple-store: put USER:PASSWORD into {AUTH_VARIABLE}; the URL is kept in the crawl directory"
         )
     return url
-
-
-def verdict(status: int) -> Verdict:
-    """The fate of an update that was answered with a status."""
-    if 200 <= status < 300:
-        return "taken"
-    if status in _FAULTS or 300 <= status < 400:
-        return "wrong"
-    return "refused" if status in (400, 413, 415, 422) else "later"
 
 
 class Updates:
@@ -140,14 +131,15 @@ class Updates:
             status, reason, body = self._posting.post(update.encode("utf-8", "replace"), fields)
         except OSError as error:
             return str(error)
-        judged = verdict(status)
-        if judged == "taken":
+        if 200 <= status < 300:
             return None
         what = _FAULTS.get(status) or _WORDS.get(status) or " ".join(body.split())[:_MOST_TOLD] or reason
         said = f"{what} (HTTP {status})"
-        if judged == "later":
-            return said
-        raise (RefusedUpdate if judged == "refused" else UnfedEndpoint)(f"{self.url}: {said}")
+        if status in _FAULTS or 300 <= status < 400:
+            raise UnfedEndpoint(f"{self.url}: {said}")
+        if status in _REFUSED:
+            raise RefusedUpdate(f"{self.url}: {said}")
+        return said
 
 
 #: Characters of a request: servers take some megabytes at least.

@@ -10,10 +10,10 @@ from typing import TypeVar
 import msgspec
 import pytest
 
-from gossamer.mobile.confined.keeper import ProcessLimits
 from gossamer.mobile.contract import CrawlerStanding, RuntimeRefused, RuntimeUnavailable
 from gossamer.mobile.crawler import BringRules, MobileCrawler, MobileProgram, NamedProcessor, TravelLimits
 from gossamer.mobile.runtime.host import HostedLink, ResultShelf, RuntimeHost
+from gossamer.mobile.runtime.keeper import ProcessLimits
 from gossamer.mobile.runtime.store import Diary, JourneyNote, folder_of, kept_journeys
 from gossamer.mobile.sources.opened import Runtime
 from gossamer.mobile.sources.owner import OwnerLimits, OwnerSheet, SenderRules

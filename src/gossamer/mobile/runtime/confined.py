@@ -1,6 +1,6 @@
 """The process of one crawler: shuts itself in, then runs the crawler over the pages that come through its pipe.
 
-Place in the flow: :mod:`gossamer.mobile.confined.keeper` starts it with one end of a socket pair as its standard input, and nothing
+Place in the flow: :mod:`gossamer.mobile.runtime.keeper` starts it with one end of a socket pair as its standard input, and nothing
 else. Afterwards nothing can be imported, so it rehearses first: modules are imported whole packages at a time, and a small crawler
 runs over pages of every kind, since lists are read when they are first wanted. A test compares a crawler in such a process with one
 at home, page by page.
@@ -30,7 +30,10 @@ import gossamer.values
 from gossamer.engine.confinement import confine
 from gossamer.engine.worker import Frames
 from gossamer.expressions.predicates import vocabulary
-from gossamer.mobile.confined.keeper import (
+from gossamer.mobile.crawler import BringRules, CrawlerRefused, MobileCrawler, MobileProgram
+from gossamer.mobile.judging import Installed, allowed_processors
+from gossamer.mobile.running import run_crawler
+from gossamer.mobile.runtime.keeper import (
     ConfinedSetup,
     FromProcess,
     GaveUp,
@@ -40,9 +43,6 @@ from gossamer.mobile.confined.keeper import (
     WantedPage,
     frames_of,
 )
-from gossamer.mobile.crawler import BringRules, CrawlerRefused, MobileCrawler, MobileProgram
-from gossamer.mobile.judging import Installed, allowed_processors
-from gossamer.mobile.running import run_crawler
 from gossamer.mobile.wire import BytesRefused, frame_of, from_bytes, to_bytes
 from gossamer.values.errors import UsageError
 from gossamer.values.outcome import Outcome

@@ -155,8 +155,6 @@ class ConfinedEnd(msgspec.Struct, frozen=True):
 
 
 class _Stopped(Exception):
-    """The crawler is to be ended, for this reason."""
-
     def __init__(self, reason: str, told: str) -> None:
         super().__init__(told)
         self.reason = reason
@@ -181,7 +179,7 @@ class CrawlerKeeper:
         """Start nothing yet. `crawler` is empty where only the walls are to be learned; `processors` are names that the owner
         allows; `command` starts another program in the place of the process; `cuts` says of each batch that an earlier run made,
         after how many answers."""
-        self._command = command or processes.command("gossamer.mobile.confined.process")
+        self._command = command or processes.command("gossamer.mobile.runtime.confined")
         self._setup = ConfinedSetup(crawler, limits.memory, limits.cpu, processors, limits.layers, tuple(cuts))
         self._limits = limits
         self._lock = threading.Lock()
