@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.killing import signals
+from tools.killing import steered
 
 
 @pytest.mark.long
@@ -12,7 +12,7 @@ from tools.killing import signals
 def test_signals_at_random_moments_leave_every_state_consistent_and_every_status_documented(
     times: int, tmp_path: Path
 ) -> None:
-    told = signals.run(tmp_path, print, times=times, seed=5)
+    told = steered.disturb(tmp_path, print, times=times, seed=5)
     assert told.wrong == []
     assert told.figures["runs"] == times
     assert len(told.figures["by_way"]) > 2

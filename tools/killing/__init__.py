@@ -96,7 +96,7 @@ CAMPAIGNS = {
         "each crawl has every page once",
     ),
     "signals": Campaign(
-        "signals",
+        "steered:disturb",
         "Signal crawls at random moments, close their readers, and prove that each ends well: `signals [--times N] [--seed S]`.",
         {"times": "how many runs are disturbed: a quarter of an hour"},
         "each ended well",

@@ -131,12 +131,8 @@ def _sound(make: Make, kind: type[Component[Any]]) -> None:
     component = make()
     problems = type(component).problems()
     assert not problems, "; ".join(problems)
-    assert isinstance(component, kind), f"{type(component).__name__} is a {component.kind}, not a {kind.kind}"
-    assert type(component).kind == kind.kind, f"{type(component).__name__} is a {component.kind}, not a {kind.kind}"
-
-
-def _only(roles: Mapping[str, Any]) -> str:
-    return next(iter(roles))
+    is_kind = isinstance(component, kind) and type(component).kind == kind.kind
+    assert is_kind, f"{type(component).__name__} is a {component.kind}, not a {kind.kind}"
 
 
 async def _all_made(stand: Stand, expected: Mapping[str, Sequence[Any]]) -> None:
@@ -177,14 +173,14 @@ async def check_filter(
     _sound(make, Filter)
     async with Stand(make()) as stand:
         await _takes_nothing_while_suspended(stand, given)
-        await _all_made(stand, expected if isinstance(expected, Mapping) else {_only(stand.results): expected})
+        await _all_made(stand, expected if isinstance(expected, Mapping) else {next(iter(stand.results)): expected})
         stand.end()
         await _ends(stand)
         assert stand.handled == len(given), f"{stand.handled:g} of {len(given)} items were handled"
 
 
 async def _takes_nothing_while_suspended(stand: Stand, given: Sequence[Any]) -> None:
-    role = _only(stand.feeds)
+    role = next(iter(stand.feeds))
     await stand.give(role, *given[:1])
     assert stand.handled == 1, "the component does not handle an item when it comes"
     await stand.runner.gate.suspend()
@@ -203,7 +199,7 @@ async def check_producer(make: Make, *, expected: Sequence[Any]) -> None:
     """
     _sound(make, Producer)
     async with Stand(make(), capacity=1) as stand:
-        role = _only(stand.results)
+        role = next(iter(stand.results))
         made = [await stand.results[role].receive() for _ in expected]
         assert made == list(expected), f"made {made}, not {list(expected)}"
     async with Stand(make(), capacity=1) as stand:

@@ -146,7 +146,25 @@ def check_page_source(make: Callable[[int], PageSource], page: str, directory: s
     """
     source = make(1 << 20)
     try:
-        _check_answers(source, page, directory, missing)
+        found = _answered(source, page)
+        assert found.outcome is Outcome.OK and found.status == 200, f"{page}: {found.outcome} {found.status}"
+        assert len(found.content) >= 32, f"{page} has {len(found.content)} bytes: give the suite a longer one"
+        assert found.mime, "promise 3: a document names its media type"
+        assert not found.cut, "promise 2: a whole document says that it was cut"
+        moved = _answered(source, directory)
+        assert moved.outcome is Outcome.REDIRECT and moved.header("location"), "promise 4: a redirect has a location"
+        gone = source.answer(missing)
+        has_document = isinstance(gone, Response) and gone.outcome in DOCUMENTS
+        assert not has_document, f"promise 1: {missing} is not there, and has a document"
+        for response in (found, moved):
+            assert all(name == name.lower() for name, _ in response.headers), (
+                "promise 3: header names are in lower case"
+            )
+        again = _answered(source, page)
+        assert again.content == found.content and again.outcome is found.outcome, (
+            "promise 5: equal questions, equal answers"
+        )
+        assert _answered(source, f"{page}#part").content == found.content, "promise 5: a fragment does not matter"
         origin = "/".join(page.split("/")[:3])
         for path in HOSTILE_PATHS:
             answer = source.answer(origin + path)
@@ -165,26 +183,6 @@ def check_page_source(make: Callable[[int], PageSource], page: str, directory: s
         assert len(cut.content) <= 16, f"promise 2: {len(cut.content)} bytes where 16 is the limit"
     finally:
         source.close()
-
-
-def _check_answers(source: PageSource, page: str, directory: str, missing: str) -> None:
-    found = _answered(source, page)
-    assert found.outcome is Outcome.OK and found.status == 200, f"{page}: {found.outcome} {found.status}"
-    assert len(found.content) >= 32, f"{page} has {len(found.content)} bytes: give the suite a longer one"
-    assert found.mime, "promise 3: a document names its media type"
-    assert not found.cut, "promise 2: a whole document says that it was cut"
-    moved = _answered(source, directory)
-    assert moved.outcome is Outcome.REDIRECT and moved.header("location"), "promise 4: a redirect has a location"
-    gone = source.answer(missing)
-    has_document = isinstance(gone, Response) and gone.outcome in DOCUMENTS
-    assert not has_document, f"promise 1: {missing} is not there, and has a document"
-    for response in (found, moved):
-        assert all(name == name.lower() for name, _ in response.headers), "promise 3: header names are in lower case"
-    again = _answered(source, page)
-    assert again.content == found.content and again.outcome is found.outcome, (
-        "promise 5: equal questions, equal answers"
-    )
-    assert _answered(source, f"{page}#part").content == found.content, "promise 5: a fragment does not matter"
 
 
 def _answered(source: PageSource, url: str) -> Response:

@@ -169,7 +169,24 @@ def check_robots(make: Callable[[], RobotsGate]) -> None:
     Args:
         make: returns a started gate that has learned nothing, with our own product token.
     """
-    _check_first(make())
+    gate = make()
+    verdict = _ask(gate, PUBLIC)
+    assert verdict.ruling is RobotsRuling.FETCH_FIRST, "a URL was judged before its robots.txt was known"
+    assert verdict.url == f"{SITE}/robots.txt", f"{verdict.url} is not where robots.txt is"
+    assert _ask(gate, PUBLIC) == verdict, "equal questions have different answers"
+    lesson = gate.learned(SITE, ANSWER, _NOW)
+    assert lesson.settled, "a whole robots.txt settles a site"
+    assert lesson.delay == 7.0, "Crawl-delay was not read"
+    assert _ask(gate, PUBLIC).ruling is RobotsRuling.ALLOWED, "an allowed URL was denied"
+    assert _ask(gate, PUBLIC).delay == 7.0, "Crawl-delay is not told with the verdict"
+    denied = _ask(gate, PRIVATE)
+    assert denied.ruling is RobotsRuling.DENIED and denied.rule and denied.line == 2, "a denial names its rule and line"
+    assert _ask(gate, f"{SITE}/robots.txt").ruling is RobotsRuling.ALLOWED, "robots.txt itself is always allowed"
+    for url in ("file:///etc/x", "data:,x", "mailto:a@a.test"):
+        assert _ask(gate, url).ruling is RobotsRuling.ALLOWED, f"{url} has no robots.txt"
+    gate.forget(SITE)
+    assert _ask(gate, PUBLIC).ruling is RobotsRuling.FETCH_FIRST, "a forgotten answer still counts"
+    gate.forget("http://never-seen.test")
     gate = make()
     gate.learned(SITE, ANSWER, _NOW)
     for other in OTHERS:
@@ -200,26 +217,6 @@ def check_robots(make: Callable[[], RobotsGate]) -> None:
 
 def _ask(gate: RobotsGate, url: str, now: float = _NOW) -> RobotsVerdict:
     return gate.judge(Task(url, host_of(url)), now)
-
-
-def _check_first(gate: RobotsGate) -> None:
-    verdict = _ask(gate, PUBLIC)
-    assert verdict.ruling is RobotsRuling.FETCH_FIRST, "a URL was judged before its robots.txt was known"
-    assert verdict.url == f"{SITE}/robots.txt", f"{verdict.url} is not where robots.txt is"
-    assert _ask(gate, PUBLIC) == verdict, "equal questions have different answers"
-    lesson = gate.learned(SITE, ANSWER, _NOW)
-    assert lesson.settled, "a whole robots.txt settles a site"
-    assert lesson.delay == 7.0, "Crawl-delay was not read"
-    assert _ask(gate, PUBLIC).ruling is RobotsRuling.ALLOWED, "an allowed URL was denied"
-    assert _ask(gate, PUBLIC).delay == 7.0, "Crawl-delay is not told with the verdict"
-    denied = _ask(gate, PRIVATE)
-    assert denied.ruling is RobotsRuling.DENIED and denied.rule and denied.line == 2, "a denial names its rule and line"
-    assert _ask(gate, f"{SITE}/robots.txt").ruling is RobotsRuling.ALLOWED, "robots.txt itself is always allowed"
-    for url in ("file:///etc/x", "data:,x", "mailto:a@a.test"):
-        assert _ask(gate, url).ruling is RobotsRuling.ALLOWED, f"{url} has no robots.txt"
-    gate.forget(SITE)
-    assert _ask(gate, PUBLIC).ruling is RobotsRuling.FETCH_FIRST, "a forgotten answer still counts"
-    gate.forget("http://never-seen.test")
 
 
 def _check_ending(gate: RobotsGate, ending: Response) -> None:

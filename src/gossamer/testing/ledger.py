@@ -28,7 +28,29 @@ class _Broken(Exception):
 def check_spaces(reopen: ReopenLedger) -> None:
     """Check that the spaces of a ledger, empty at first, keep their promises."""
     ledger = _opened(reopen)
-    _check_space_groups(ledger)
+    with suppress(_Broken), ledger.group() as group:
+        assert group.put(ONE, "a.test", b"k", b"lost")
+        assert group.get(ONE, "a.test", b"k") == b"lost", "a group knows what it stages"
+        raise _Broken
+    assert ledger.spaces.get(ONE, "a.test", b"k") is None, "a group that raised left something"
+    with ledger.group() as group:
+        assert group.get(ONE, "a.test", b"k") is None
+        for key in (b"k2", b"k1", b"other", b"k1"):
+            assert group.put(ONE, "a.test", key, b"of " + key)
+        assert group.put(ONE, "b.test", b"", b"alone") and group.put(TWO, "a.test", b"k1", b"two")
+        assert group.put(ONE, None, b"k1", b"common")
+        assert ledger.spaces.get(ONE, "a.test", b"k1") is None, "a staged entry was kept before its group"
+        assert list(group.scan(ONE, "a.test", b"k")) == [(b"k1", b"of k1"), (b"k2", b"of k2")]
+        assert list(group.scan(ONE, "a.test", b"k", b"k2")) == [(b"k2", b"of k2")], "a scan starts where it was told to"
+        group.delete(ONE, "a.test", b"k2")
+        group.delete(ONE, "a.test", b"never")
+        assert group.get(ONE, "a.test", b"k2") is None, "a group forgot that an entry ends"
+    with ledger.group() as group:
+        assert group.put(ONE, "a.test", b"k3", b"3") and group.put(ONE, "a.test", b"k0", b"0")
+        group.delete(ONE, "a.test", b"k1")
+        assert group.put(ONE, "a.test", b"other", b"new")
+        found = list(group.scan(ONE, "a.test"))
+        assert found == [(b"k0", b"0"), (b"k3", b"3"), (b"other", b"new")], "kept and staged entries, in order"
     for _ in range(2):
         _check_spaces_kept(ledger)
         ledger = _opened(reopen)
@@ -61,32 +83,6 @@ def _opened(reopen: ReopenLedger) -> Ledger:
     for space in (ONE, TWO):
         ledger.spaces.open(space)
     return ledger
-
-
-def _check_space_groups(ledger: Ledger) -> None:
-    with suppress(_Broken), ledger.group() as group:
-        assert group.put(ONE, "a.test", b"k", b"lost")
-        assert group.get(ONE, "a.test", b"k") == b"lost", "a group knows what it stages"
-        raise _Broken
-    assert ledger.spaces.get(ONE, "a.test", b"k") is None, "a group that raised left something"
-    with ledger.group() as group:
-        assert group.get(ONE, "a.test", b"k") is None
-        for key in (b"k2", b"k1", b"other", b"k1"):
-            assert group.put(ONE, "a.test", key, b"of " + key)
-        assert group.put(ONE, "b.test", b"", b"alone") and group.put(TWO, "a.test", b"k1", b"two")
-        assert group.put(ONE, None, b"k1", b"common")
-        assert ledger.spaces.get(ONE, "a.test", b"k1") is None, "a staged entry was kept before its group"
-        assert list(group.scan(ONE, "a.test", b"k")) == [(b"k1", b"of k1"), (b"k2", b"of k2")]
-        assert list(group.scan(ONE, "a.test", b"k", b"k2")) == [(b"k2", b"of k2")], "a scan starts where it was told to"
-        group.delete(ONE, "a.test", b"k2")
-        group.delete(ONE, "a.test", b"never")
-        assert group.get(ONE, "a.test", b"k2") is None, "a group forgot that an entry ends"
-    with ledger.group() as group:
-        assert group.put(ONE, "a.test", b"k3", b"3") and group.put(ONE, "a.test", b"k0", b"0")
-        group.delete(ONE, "a.test", b"k1")
-        assert group.put(ONE, "a.test", b"other", b"new")
-        found = list(group.scan(ONE, "a.test"))
-        assert found == [(b"k0", b"0"), (b"k3", b"3"), (b"other", b"new")], "kept and staged entries, in order"
 
 
 def _check_spaces_kept(ledger: Ledger) -> None:

@@ -225,7 +225,13 @@ def judge_gaps(trace: RequestTrace, level: str, delay: float) -> Gaps:
     again = np.flatnonzero(key[1:] == key[:-1]) + 1
     gaps = (start[again] - latest[again - 1]) / 1e6
     apart = gaps[gaps >= 0]
-    in_flight = _most_in_flight(key, start, end, len(names))
+    times = np.concatenate((start, end))
+    # At equal times an end counts before a start: the one made room for the other.
+    steps = np.concatenate((np.ones_like(start), -np.ones_like(end)))
+    both = np.concatenate((key, key))
+    places = np.lexsort((steps, times, both))
+    in_flight = np.zeros(len(names), dtype=np.int64)
+    np.maximum.at(in_flight, both[places], np.cumsum(steps[places]))
     # Those with the most requests in flight and, among equals, the shortest gap.
     shortest = np.full(len(names), np.inf)
     np.minimum.at(shortest, key[again], np.maximum(gaps, 0.0))
@@ -239,18 +245,6 @@ def judge_gaps(trace: RequestTrace, level: str, delay: float) -> Gaps:
         most_in_flight=int(in_flight.max(initial=0)),
         worst=[f"{names[k]}: {in_flight[k]} in flight, shortest gap {shortest[k]:.3f} s" for k in worst],
     )
-
-
-def _most_in_flight(key: Ints, start: Ints, end: Ints, count: int) -> Ints:
-    times = np.concatenate((start, end))
-    # At equal times an end counts before a start: the one made room for the other.
-    steps = np.concatenate((np.ones_like(start), -np.ones_like(end)))
-    both = np.concatenate((key, key))
-    order = np.lexsort((steps, times, both))
-    level = np.cumsum(steps[order])
-    most = np.zeros(count, dtype=np.int64)
-    np.maximum.at(most, both[order], level)
-    return most
 
 
 def judge_robots(trace: RequestTrace) -> RobotsReport:

@@ -3,6 +3,7 @@
 Place in the flow: the files of this folder write cases, `server` gathers and plays them.
 """
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
@@ -78,6 +79,11 @@ def table(
 def always(*steps: Step) -> Script:
     """A script that does the same whatever is asked for."""
     return lambda target: steps
+
+
+def endless(piece: bytes, fields: bytes = HTML) -> Script:
+    """An answer whose body repeats this for ever."""
+    return lambda target: itertools.chain([OK + fields + b"Connection: close\r\n\r\n"], itertools.repeat(piece))
 
 
 def answer(body: bytes, fields: bytes = HTML, status: bytes = OK) -> Script:

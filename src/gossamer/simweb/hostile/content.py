@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Final
 
-from gossamer.simweb.hostile.case import HTML, OK, PAGE, Script, Step, answer, made, redirect, table
+from gossamer.simweb.hostile.case import HTML, PAGE, Script, Step, answer, endless, made, redirect, table
 
 PLAIN: Final = b"Content-Type: text/plain\r\n"
 XML: Final = b"Content-Type: application/xml\r\n"
@@ -20,12 +20,6 @@ XML: Final = b"Content-Type: application/xml\r\n"
 def _further(target: str) -> Iterator[Step]:
     """A redirect to a new URL each time."""
     yield from redirect(target.encode("ascii", "replace") + b"/x")(target)
-
-
-def _endless_rules(target: str) -> Iterator[Step]:
-    yield OK + PLAIN + b"Connection: close\r\n\r\n"
-    while True:
-        yield b"User-agent: *\nDisallow: /private\n" * 2000
 
 
 def _lone(status: bytes, fields: bytes = b"") -> Script:
@@ -221,7 +215,7 @@ CASES: Final = table(
             PAGE, HTML + b'Last-Modified: Mon, 01 Jan 0001 00:00:00 GMT\r\nETag: "' + b"e" * 30_000 + b'"\r\n'
         ),
         "E79": made(lambda target: b"<!doctype html><title>visit %d</title>" % next(_VISITS)),
-        "F80": _endless_rules,
+        "F80": endless(b"User-agent: *\nDisallow: /private\n" * 2000, PLAIN),
         "F81": _lone(b"403 Forbidden"),
         "F82": _lone(b"503 Service Unavailable"),
         "F83": _lone(b"429 Too Many Requests"),

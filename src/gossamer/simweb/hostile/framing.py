@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final
 
-from gossamer.simweb.hostile.case import HTML, OK, PAGE, HostileAct, Script, Step, always, answer, table
+from gossamer.simweb.hostile.case import HTML, OK, PAGE, HostileAct, Script, Step, always, answer, endless, table
 
 MEGABYTE: Final = 1 << 20
 
@@ -56,13 +56,6 @@ def _brotli_bomb() -> bytes:
 
     packed: bytes = brotli.compress(bytes(64 * MEGABYTE), quality=5, lgwin=24)
     return packed
-
-
-def _nested() -> bytes:
-    body = bytes(8 * MEGABYTE)
-    for _ in range(2):
-        body = gzip.compress(body, mtime=0)
-    return body
 
 
 def _coding(name: bytes, make: bytes) -> Script:
@@ -115,7 +108,7 @@ _COMPRESSED: Final = table(
         "A4a": lambda target: _coded(b"zstd", _zstd_bomb(0x58)),
         "A4b": lambda target: _coded(b"zstd", _zstd_bomb(0xFF)),
         "A5a": _coding(b", ".join([b"gzip"] * 100), _PACKED),
-        "A5b": _coding(b"gzip, gzip", _nested()),
+        "A5b": _coding(b"gzip, gzip", gzip.compress(gzip.compress(bytes(8 * MEGABYTE), mtime=0), mtime=0)),
         "A6": lambda target: _coded(b"gzip", [gzip.compress(b"", mtime=0) * 10_000] * 100),
         "A6b": lambda target: _coded(b"zstd", [bytes.fromhex("28b52ffd2000010000") * 10_000] * 100),
         "A7a": _coding(b"gzip", _PLAIN),
@@ -130,12 +123,6 @@ _COMPRESSED: Final = table(
 
 
 HUGE: Final = 1 << 20
-
-
-def _endless() -> Iterator[Step]:
-    yield OK + HTML + b"Connection: close\r\n\r\n"
-    while True:
-        yield PAGE * 1000
 
 
 def _drip(first: bytes) -> Iterator[Step]:
@@ -224,7 +211,7 @@ _FRAMED: Final = table(
         is refused whole; cookies are off
     """,
     {
-        "B10": lambda target: _endless(),
+        "B10": endless(PAGE * 1000),
         "B11": lambda target: _drip(OK + HTML + b"Content-Length: 1000000\r\n\r\n"),
         "B12": lambda target: _drip(OK + b"X-Slow: "),
         "B13": always(HostileAct.STAY),
