@@ -209,20 +209,13 @@ def compile_lock(kind: str, options: list[str]) -> None:
     path.write_text(HEAD.format(digest=digest(kind)) + path.read_text(encoding="utf-8"), encoding="utf-8")
 
 
-def upgrade_options(arguments: list[str]) -> list[str]:
-    flag, *packages = arguments
-    if flag != "--upgrade":
-        raise ValueError(flag)
-    return [f"--upgrade-package={package}" for package in packages] or ["--upgrade"]
-
-
 def relock(arguments: list[str]) -> int:
-    try:
-        options = upgrade_options(arguments) if arguments else []
-    except ValueError as error:
-        print(f"gossamer dev lock: {error} is not known; only --upgrade [PACKAGE...] is.", file=sys.stderr)
+    flag, packages = arguments[:1], arguments[1:]
+    if flag not in ([], ["--upgrade"]):
+        print(f"gossamer dev lock: {flag[0]} is not known; only --upgrade [PACKAGE...] is.", file=sys.stderr)
         return 2
     try:
+        options = [f"--upgrade-package={package}" for package in packages] or flag
         compile_lock("run", options)
         # The lock of the program is decided first; the tools take what is left.
         compile_lock("dev", ["--group", "dev", "--constraint", "requirements/run.lock", *options])

@@ -79,10 +79,6 @@ class Judgement(msgspec.Struct):
     hits: int = 0
     pages: int = 0
 
-    @property
-    def holds(self) -> bool:
-        return not any(self.breaches.values())
-
     def breach(self, invariant: str, text: str) -> None:
         told = self.breaches.setdefault(invariant, [])
         if len(told) < MOST:

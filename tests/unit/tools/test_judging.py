@@ -39,7 +39,7 @@ def test_a_history_in_which_everything_holds_passes() -> None:
 def test_a_request_that_a_kill_cut_off_ended_with_its_life() -> None:
     hits, lives = history()
     hits[2] = hit(B, 3.0, 5.5, abandoned=True)
-    assert judged(hits, lives).holds
+    assert not judged(hits, lives).breaches
 
 
 def test_what_the_server_read_before_an_agent_was_back_was_sent_by_the_dead_one() -> None:
