@@ -24,7 +24,7 @@ from gossamer.cli.options import (
 )
 from gossamer.cli.saying import Leaving, say_json, say_lines, tell, unwritten
 from gossamer.crawls.machine import allow_open_files, coroutine_runner, tune_collector
-from gossamer.engine.sheet import show_bytes, show_count, show_seconds
+from gossamer.engine.sheet import option_name, show_bytes, show_count, show_seconds
 from gossamer.engine.subjects import found_at, subjects
 
 if TYPE_CHECKING:
@@ -283,7 +283,7 @@ async def run_interruptible(
 
 def _print_undone(job: "SupervisedCrawl", summary: "Summary", fail_on: str) -> None:
     """The work that was not done, why, and the command that would do it; then the warnings once more."""
-    from gossamer.crawls.summary import has_brought, option_name
+    from gossamer.crawls.summary import has_brought
 
     lines: list[str] = []
     lost = summary.outcomes.get("gone_after_retries", 0)
@@ -318,8 +318,6 @@ def _print_undone(job: "SupervisedCrawl", summary: "Summary", fail_on: str) -> N
 
 
 def _by_rule(cuts: Mapping[str, int]) -> str:
-    from gossamer.crawls.summary import option_name
-
     shown = {name: option_name(name.removeprefix("limit:")) if name.startswith("limit:") else name for name in cuts}
     return ", ".join(f"{count} by {shown[name]}" for name, count in cuts.items())
 

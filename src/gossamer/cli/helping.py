@@ -174,17 +174,14 @@ class RenamedOption(click.Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """The record without an old name."""
+        from gossamer.engine.sheet import option_name
+
         given = self.opts
         self.opts = [name for name in given if not name.startswith("--") or name == option_name(self.name or "")]
         try:
             return super().get_help_record(ctx)
         finally:
             self.opts = given
-
-
-def option_name(name: str) -> str:
-    """The option of a setting as people write it."""
-    return f"--{name.replace('_', '-')}"
 
 
 class Seconds(click.FloatRange):

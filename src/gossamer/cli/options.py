@@ -8,11 +8,11 @@ import click
 import msgspec
 
 from gossamer.cli.elsewhere import same_option
-from gossamer.cli.helping import Entry, HelpGroup, HelpInPortions, RenamedOption, option_name, write_groups
+from gossamer.cli.helping import Entry, HelpGroup, HelpInPortions, RenamedOption, write_groups
 from gossamer.cli.saying import given_text
 from gossamer.crawls.options import CrawlOptions, all_options, headings
 from gossamer.engine.errors import SettingError
-from gossamer.engine.sheet import Property, build, nearest, properties, renamed, show_quantity
+from gossamer.engine.sheet import Property, build, nearest, option_name, properties, renamed, show_quantity
 from gossamer.values.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -13,6 +13,7 @@ import msgspec
 
 from gossamer.crawls.options import CrawlOptions
 from gossamer.engine.errors import WiringError
+from gossamer.engine.sheet import option_name
 from gossamer.engine.subjects import found_at, installed
 from gossamer.engine.wiring import MAIN_PROCESS, ComponentPlan, ConnectorPlan, ProviderPlan, Wiring, with_settings
 from gossamer.storage.tables.log import TableLogSheet
@@ -44,7 +45,7 @@ class Builder:
         """Put another provider, with its own defaults, into the place of one. Raises WiringError: the wiring has no such
         provider; names the option."""
         if unit not in self.wiring.providers:
-            raise WiringError(f"--{option.replace('_', '-')} replaces unit {unit!r}, but {self.wiring.source} has none")
+            raise WiringError(f"{option_name(option)} replaces unit {unit!r}, but {self.wiring.source} has none")
         providers = {**self.wiring.providers, unit: ProviderPlan(use=use)}
         self.wiring = msgspec.structs.replace(self.wiring, providers=providers)
 
@@ -91,7 +92,7 @@ def set_by_option(wiring: Wiring, option: str, unit: str, values: Mapping[str, A
     try:
         return with_settings(wiring, unit, dict(values))
     except WiringError as error:
-        raise WiringError(f"--{option.replace('_', '-')} sets unit {unit!r}, but {error}") from None
+        raise WiringError(f"{option_name(option)} sets unit {unit!r}, but {error}") from None
 
 
 def more_tables(wiring: Wiring, table: str) -> dict[str, Any]:

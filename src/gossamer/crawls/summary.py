@@ -15,7 +15,7 @@ from urllib.parse import urljoin
 
 import msgspec
 
-from gossamer.engine.sheet import show_count
+from gossamer.engine.sheet import option_name, show_count
 from gossamer.frontier.contract import JUDGED, RELEVANT
 from gossamer.frontier.limits import RetriesWaiting
 from gossamer.storage.logs import LOG_PATH
@@ -197,10 +197,6 @@ def has_documents(counters: Mapping[str, int]) -> bool:
 
 def has_brought(summary: Summary) -> bool:
     return any(summary.outcomes.get(outcome) for outcome in _BROUGHT)
-
-
-def option_name(setting: str) -> str:
-    return f"--{setting.replace('_', '-')}"
 
 
 class RunEnding(msgspec.Struct, frozen=True):

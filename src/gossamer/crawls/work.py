@@ -20,11 +20,11 @@ from gossamer.crawls.companions import write_hosts
 from gossamer.crawls.damage import bring_back, restored_lines
 from gossamer.crawls.figures import RunFigures, Sampler, UnitsAtWork
 from gossamer.crawls.live import LiveChanges, Suspensions
-from gossamer.crawls.summary import ENDED, Summary, option_name
+from gossamer.crawls.summary import ENDED, Summary
 from gossamer.engine.component import Producer
 from gossamer.engine.graph import Graph
 from gossamer.engine.running import RunningGraph
-from gossamer.engine.sheet import Sheet
+from gossamer.engine.sheet import Sheet, option_name
 from gossamer.engine.unit import Provider
 from gossamer.engine.wiring import Difference, Wiring
 from gossamer.frontier.frontier import Frontier

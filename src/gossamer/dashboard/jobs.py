@@ -32,7 +32,7 @@ from gossamer.dashboard.crawls import key_of
 from gossamer.dashboard.sites import read_form
 from gossamer.engine import processes
 from gossamer.engine.errors import SettingError
-from gossamer.engine.sheet import Property, build, nearest, properties
+from gossamer.engine.sheet import Property, build, nearest, option_name, properties
 from gossamer.storage.logs import LOG_PATH
 from gossamer.storage.tables.places import CRAWL_FILE, begun_crawl
 from gossamer.values.errors import GossamerError, UsageError
@@ -309,7 +309,7 @@ def _words(given: dict[str, Value]) -> list[str]:
     """The options as the command line takes them."""
     words: list[str] = []
     for name, value in given.items():
-        option = f"--{name.replace('_', '-')}"
+        option = option_name(name)
         if isinstance(value, bool):
             words += [option] if value else []
         else:

@@ -27,9 +27,24 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NoReturn
 
-from gossamer.engine.errors import SettingError
+from gossamer.engine.errors import SettingError, refusing
+from gossamer.engine.sheet import written
 
 # -- files that people write
+
+
+def text_in(path: Path, kind: type[Exception], *, called: str = "", most: int = -1, remedy: str = "") -> str:
+    """The text of a file, which messages call `called`. Raises `kind`: it cannot be read, has more than `most` bytes, against which
+    there is a `remedy`, or is no UTF-8."""
+    called = called or str(path)
+    with refusing(kind, f"{called} cannot be read"), path.open("rb") as file:
+        data = file.read(most + 1 if most >= 0 else -1)
+    if 0 <= most < len(data):
+        raise kind(f"{called}: more than {most} bytes{remedy}")
+    try:
+        return written(data)
+    except ValueError as error:
+        raise kind(f"{called}: {error}") from None
 
 
 def toml_of(text: str, source: str, kind: type[Exception]) -> dict[str, Any]:

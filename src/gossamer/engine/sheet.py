@@ -124,6 +124,11 @@ def written(data: bytes) -> str:
         raise ValueError(f"line {line}: byte 0x{data[error.start]:02X} is not UTF-8; save the file as UTF-8") from None
 
 
+def option_name(setting: str) -> str:
+    """The option of a setting as people write it: `--max-pages`."""
+    return f"--{setting.replace('_', '-')}"
+
+
 S = TypeVar("S", bound="Sheet")
 
 #: The text in place of a secret.

@@ -48,9 +48,9 @@ import msgspec
 import tomli_w
 
 from gossamer.engine.connector import DEFAULT_CAPACITY
-from gossamer.engine.errors import BrokenWiring, UnknownName, WiringError, refusing
-from gossamer.engine.files import replace_file, toml_of
-from gossamer.engine.sheet import in_words, nearest, written
+from gossamer.engine.errors import BrokenWiring, UnknownName, WiringError
+from gossamer.engine.files import replace_file, text_in, toml_of
+from gossamer.engine.sheet import in_words, nearest
 
 #: The process that a plan starts in; others are started by it.
 MAIN_PROCESS = "main"
@@ -192,12 +192,7 @@ def read(path: Path) -> Wiring:
         BrokenWiring: it cannot be read, or as :func:`parse`.
         WiringError: as :func:`parse`.
     """
-    try:
-        with refusing(BrokenWiring, f"{path} cannot be read"):
-            text = written(path.read_bytes())
-    except ValueError as error:
-        raise BrokenWiring(f"{path} cannot be read: {error}") from None
-    return parse(text, str(path))
+    return parse(text_in(path, BrokenWiring), str(path))
 
 
 def write(path: Path, wiring: Wiring, *, is_private: bool = False) -> None:

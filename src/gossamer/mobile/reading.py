@@ -12,9 +12,8 @@ from typing import Any
 import msgspec
 
 from gossamer.engine import sheet
-from gossamer.engine.errors import refusing
-from gossamer.engine.files import toml_of
-from gossamer.engine.sheet import in_words, nearest, written
+from gossamer.engine.files import text_in, toml_of
+from gossamer.engine.sheet import in_words, nearest
 from gossamer.mobile.crawler import (
     DIGEST_PATTERN,
     NAME_PATTERN,
@@ -59,19 +58,7 @@ _MISSING = re.compile(r"Object missing required field `(.*)`")
 def read_crawler(path: Path) -> MobileCrawler:
     """The crawler that a file describes, checked. Raises UsageError: the file cannot be read, or describes none; one line with
     the file, the line, the place and the remedy."""
-    return parse_crawler(text_of(path, MAX_FILE, "give the crawler fewer facts"), str(path))
-
-
-def text_of(path: Path, most: int, remedy: str) -> str:
-    """The text of a file of at most so many bytes. Raises UsageError: it cannot be read, is larger, or is no UTF-8."""
-    with refusing(UsageError, f"{path} cannot be read"), path.open("rb") as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise UsageError(f"{path}: more than {most} bytes; {remedy}")
-    try:
-        return written(data)
-    except ValueError as error:
-        raise UsageError(f"{path}: {error}") from None
+    return parse_crawler(text_in(path, UsageError, most=MAX_FILE, remedy="; give the crawler fewer facts"), str(path))
 
 
 def with_numbers(table: dict[str, Any], units: Mapping[str, str], prefix: str = "") -> dict[str, Any]:

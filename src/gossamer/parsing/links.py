@@ -18,7 +18,8 @@ from gossamer.documents.charset import in_charset
 from gossamer.engine.component import Filter
 from gossamer.engine.ends import In, Out
 from gossamer.engine.errors import SettingError
-from gossamer.engine.sheet import Sheet, setting, written
+from gossamer.engine.files import text_in
+from gossamer.engine.sheet import Sheet, setting
 from gossamer.values.errors import UnreadableUrl, UrlTooLong, UsageError
 from gossamer.values.request_identity import identity_of, led_back
 from gossamer.values.settings import MaxLinks
@@ -53,16 +54,12 @@ def parameters_of(file: str) -> Sequence[Parameter]:
     such list."""
     if not file:
         return shipped_parameters()
+    called = f"list of parameters {file}"
+    lines = text_in(Path(file), SettingError, called=called, most=MAX_BYTES).splitlines()
     try:
-        with Path(file).open("rb") as opened:
-            data = opened.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise ValueError(f"more than {MAX_BYTES} bytes")
-        return tuple(read_parameters(written(data).splitlines()))
-    except OSError as error:
-        raise SettingError(f"list of parameters {file} cannot be read: {error.strerror or error}") from None
+        return tuple(read_parameters(lines))
     except ValueError as error:
-        raise SettingError(f"list of parameters {file}: {error}") from None
+        raise SettingError(f"{called}: {error}") from None
 
 
 #: Different URLs that a page leads to and that are kept (design question 12, fault 39).

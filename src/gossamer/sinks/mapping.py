@@ -30,9 +30,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from gossamer.engine.errors import refusing
-from gossamer.engine.files import toml_of
-from gossamer.engine.sheet import nearest, written
+from gossamer.engine.files import text_in, toml_of
+from gossamer.engine.sheet import nearest
 from gossamer.storage.tables.contract import VISIT, TableSpec
 from gossamer.values.errors import UsageError
 from gossamer.values.outcome import PageChange
@@ -120,12 +119,7 @@ class SinkFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_sinks(path: Path, tables: dict[str, TableSpec]) -> SinkFile:
     """The sinks of a file, checked as far as the file alone tells.
     Raises UsageError: it cannot be read, or names what is not there; a line for each thing, without a password."""
-    try:
-        with refusing(UsageError, f"{path} cannot be read"):
-            text = written(path.read_bytes())
-    except ValueError as error:  # it is not text
-        raise UsageError(f"{path}: {error}") from None
-    plain = toml_of(text, str(path), UsageError)
+    plain = toml_of(text_in(path, UsageError), str(path), UsageError)
     sinks = plain.get("sinks")
     problems = (
         [problem for name, sink in sinks.items() for problem in _of_plain(f"{path}: sink {name}", name, sink, tables)]

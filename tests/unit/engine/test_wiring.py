@@ -113,7 +113,7 @@ def test_a_file_is_read_and_named_in_messages(tmp_path: Path) -> None:
     with pytest.raises(WiringError, match=r"missing\.toml cannot be read: No such file"):
         read(tmp_path / "missing.toml")
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(WiringError, match=r"w\.toml cannot be read: "):
+    with pytest.raises(WiringError, match=r"w\.toml: the file is in UTF-16; save it as UTF-8"):
         read(path)
 
 

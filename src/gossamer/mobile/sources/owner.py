@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from gossamer.engine.files import toml_of
+from gossamer.engine.files import text_in, toml_of
 from gossamer.engine.sheet import nearest
 from gossamer.engine.unit import Clock
 from gossamer.expressions.compiling import Expression
@@ -24,7 +24,7 @@ from gossamer.expressions.syntax import ExpressionError
 from gossamer.frontier.robots.contract import RobotsGate, RobotsRuling, RobotsVerdict
 from gossamer.mobile.contract import PageSource, Withheld
 from gossamer.mobile.crawler import CrawlerRefused
-from gossamer.mobile.reading import converted, text_of, with_numbers
+from gossamer.mobile.reading import converted, with_numbers
 from gossamer.values.errors import UnreadableUrl, UsageError
 from gossamer.values.outcome import DOCUMENTS, Outcome
 from gossamer.values.task import Task
@@ -146,7 +146,9 @@ def read_sheet(path: Path | None, serve: Sequence[str] = ()) -> OwnerSheet:
     sheet = (
         OwnerSheet()
         if path is None
-        else parse_sheet(text_of(path, _MAX_FILE, "serve fewer hosts with one runtime"), str(path))
+        else parse_sheet(
+            text_in(path, UsageError, most=_MAX_FILE, remedy="; serve fewer hosts with one runtime"), str(path)
+        )
     )
     given: dict[str, str] = {}
     for entry in serve:
