@@ -1,13 +1,15 @@
 """The command line as a person meets it, in a process of its own where that counts: output, statuses, one line for bad input."""
 
 import asyncio
+import contextlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -297,6 +299,38 @@ def test_a_full_output_of_a_query_is_one_line(tmp_path: Path) -> None:
         2,
         "gossamer: standard output cannot be written: No space left on device\n",
     )
+
+
+@contextlib.contextmanager
+def room_for(size: int) -> Iterator[None]:
+    """No file of this process may grow beyond this, as on a disk that is full."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("form", ["wacz", "chunks"])
+def test_an_export_that_finds_no_room_is_one_line_and_leaves_nothing(tmp_path: Path, form: str) -> None:
+    target = tmp_path / "out" / "export.jsonl"
+    target.parent.mkdir()
+    with FakeWeb({"/": f"<p>{' '.join(map(str, range(20_000)))}"}) as web:
+        assert gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"))[0] == 0
+    with room_for(20_000):
+        status, _, err = gossamer("export", str(tmp_path / "c"), "--to", form, "-o", str(target))
+    assert (status, err) == (2, f"gossamer: {target} cannot be written: File too large\n")
+    assert not list(target.parent.iterdir())
+
+
+def test_ranks_that_cannot_be_written_are_one_line(tmp_path: Path) -> None:
+    with FakeWeb({"/": "a"}) as web:
+        assert gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"))[0] == 0
+    in_the_way = tmp_path / "c" / "tables" / "ranks"
+    in_the_way.write_bytes(b"")
+    status, _, err = gossamer("rank", str(tmp_path / "c"))
+    assert (status, err) == (2, f"gossamer: {in_the_way} cannot be written: Not a directory\n")
 
 
 def test_a_poor_locale_gets_escapes_and_no_traceback(tmp_path: Path) -> None:

@@ -187,9 +187,17 @@ def replace_private(path: Path, data: bytes) -> None:
     replace_file(path, data, sync=True, mode=0o600, ending=str(os.getpid()))
 
 
-def name_beside(path: Path) -> Path:
-    """The name under which this process writes what is then put in the place of `path`: another process may write it, too."""
-    return path.with_name(f"{path.name}.{os.getpid()}.new")
+@contextlib.contextmanager
+def in_place_of(path: Path) -> Iterator[Path]:
+    """The name under which this process writes what is put in the place of `path` at the end: another process may write it, too.
+    Nothing is left under that name if that fails."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    try:
+        yield fresh
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 def replace_file(

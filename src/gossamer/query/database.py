@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from gossamer.engine.files import name_beside, scratch
+from gossamer.engine.files import in_place_of, scratch
 from gossamer.engine.sheet import nearest
 from gossamer.query.convert import parquet_of
 from gossamer.query.engine import (
@@ -294,9 +294,8 @@ class Database:
             # The end of a line ends a comment that the question may end with.
             self._connection.execute(f"COPY ({sql.rstrip().rstrip(';')}\n) TO '{self.folder}/answer' (FORMAT parquet)")
         target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = name_beside(target)
-        shutil.move(self.folder / "answer", fresh)
-        fresh.replace(target)
+        with in_place_of(target) as fresh:
+            shutil.move(self.folder / "answer", fresh)
 
 
 _ASKING = frozenset({StatementType.SELECT, StatementType.EXPLAIN})

@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gossamer.engine.errors import refusing
 from gossamer.query.database import Database
 from gossamer.query.schema import mark_of, words
 from gossamer.storage.recovery import changing
 from gossamer.storage.tables.places import RANKS, TABLES
+from gossamer.values.errors import UsageError
 from gossamer.values.task import RELATIONS
 
 #: The chance that a reader follows a link rather than begins anywhere (the paper's).
@@ -63,7 +65,7 @@ def pagerank(sources: Numbers, targets: Numbers, count: int) -> tuple[Ranks, int
 def rank_crawl(directory: Path) -> tuple[int, int, int]:
     """Rank what a crawl has found, and put the tables `ranks` and `host_ranks` in the place of earlier ones;
     returns how many URLs and links there are, and the rounds that it took.
-    Raises OSError: they could not be written."""
+    Raises UsageError: they cannot be written."""
     with Database(directory, memory=MEMORY) as database:
         database.keep(
             "rank_links",
@@ -84,8 +86,9 @@ def rank_crawl(directory: Path) -> tuple[int, int, int]:
         ranks, rounds = pagerank(sources, targets, count)
         _keep_ranks(database, ranks, sources, targets)
         for name in RANKS:
-            with changing(directory / TABLES / name):
-                database.write_parquet(f"SELECT * FROM made_{name}", directory / TABLES / name / f"{name}.parquet")
+            folder = directory / TABLES / name
+            with refusing(UsageError, f"{folder} cannot be written"), changing(folder):
+                database.write_parquet(f"SELECT * FROM made_{name}", folder / f"{name}.parquet")
     return count, len(sources), rounds
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gossamer._version import __version__
-from gossamer.engine.files import name_beside, pieces_of
+from gossamer.engine.files import in_place_of, pieces_of
 from gossamer.query.database import Database
 from gossamer.query.printing import json_lines
 from gossamer.storage.archive.cdxj import IndexEntry, instant_of, read_line
@@ -39,8 +39,8 @@ ORDER BY depth, fetched_at
 
 
 class Wacz:
-    def __init__(self, target: Path) -> None:
-        self._zip = zipfile.ZipFile(target, "w", allowZip64=True)
+    def __init__(self, made: zipfile.ZipFile) -> None:
+        self._zip = made
         self._resources: list[dict[str, Any]] = []
         self._date = datetime.datetime.now(datetime.UTC)
 
@@ -57,7 +57,7 @@ class Wacz:
         told = {"name": Path(name).name.lower(), "path": name, "hash": f"sha256:{digest.hexdigest()}", "bytes": size}
         self._resources.append(told)
 
-    def close(self, **told: str) -> None:
+    def describe(self, **told: str) -> None:
         """Write the package's description, and the digest of that."""
         package = {
             "profile": "data-package",
@@ -71,10 +71,6 @@ class Wacz:
         self.add("datapackage.json", [text], packed=True)
         digest = {"path": "datapackage.json", "hash": f"sha256:{hashlib.sha256(text).hexdigest()}"}
         self.add("datapackage-digest.json", [json.dumps(digest, indent=2).encode()], packed=True)
-        self._zip.close()
-
-    def abandon(self) -> None:
-        self._zip.close()
 
 
 def write_wacz(directory: Path, database: Database, index: Path, target: Path) -> None:
@@ -84,9 +80,8 @@ def write_wacz(directory: Path, database: Database, index: Path, target: Path) -
     for entry in _entries(index):
         ends[entry.filename] = max(ends.get(entry.filename, 0), int(entry.offset) + int(entry.length))
     _check_archive(directory, index, ends)
-    fresh = name_beside(target)
-    wacz = Wacz(fresh)
-    try:
+    with in_place_of(target) as fresh, zipfile.ZipFile(fresh, "w", allowZip64=True) as made:
+        wacz = Wacz(made)
         for name, end in sorted(ends.items()):
             with opened(directory / WARC_DIRECTORY / name) as file:
                 wacz.add(f"archive/{name}", pieces_of(file, end))
@@ -98,12 +93,7 @@ def write_wacz(directory: Path, database: Database, index: Path, target: Path) -
         wacz.add("pages/extraPages.jsonl", _page_list(database, seeds=False), packed=True)
         first = next(iter(database.ask(f"{_PAGES} LIMIT 1")), None)
         main = {"mainPageUrl": first[0], "mainPageDate": first[2].isoformat(timespec="seconds") + "Z"} if first else {}
-        wacz.close(title=f"Crawl {directory.resolve().name}", **main)
-    except BaseException:
-        wacz.abandon()
-        fresh.unlink()
-        raise
-    fresh.replace(target)
+        wacz.describe(title=f"Crawl {directory.resolve().name}", **main)
 
 
 #: Damaged records that are named.

@@ -10,6 +10,7 @@ exported at the mark has what an export of all of them has now.
 
 import contextlib
 import datetime
+import shutil
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ import msgspec
 from gossamer.crawls.control.client import holder
 from gossamer.documents.document import Document
 from gossamer.documents.markdown import PageMetadata
-from gossamer.engine.files import name_beside, scratch
+from gossamer.engine.files import in_place_of, scratch
 from gossamer.query.archive import ArchiveReader, archived_visit
 from gossamer.query.convert import convert
 from gossamer.query.database import Database
@@ -300,10 +301,8 @@ def _out(target: Path | None) -> Iterator[TextIO]:
         yield sys.stdout
         sys.stdout.flush()
         return
-    fresh = name_beside(target)
-    with fresh.open("w", encoding="utf-8", errors="replace") as out:
+    with in_place_of(target) as fresh, fresh.open("w", encoding="utf-8", errors="replace") as out:
         yield out
-    fresh.replace(target)
 
 
 def _as_parquet(folder: Path, target: Path) -> None:
@@ -318,6 +317,5 @@ def _as_parquet(folder: Path, target: Path) -> None:
         )
     finally:
         connection.close()
-    fresh = name_beside(target)
-    fresh.write_bytes((folder / "chunks.parquet").read_bytes())
-    fresh.replace(target)
+    with in_place_of(target) as fresh:
+        shutil.copyfile(folder / "chunks.parquet", fresh)
