@@ -76,7 +76,10 @@ class ArchiveReader:
         answer of a failing server takes no other's place. Raises UsageError: there is none. Raises CrawlDirectoryError: the
         archive is damaged there."""
         captures = [one for one in self.captures(url) if not at or one.timestamp[: len(at)] <= at]
-        captures = [one for one in captures if not _is_passing(one.entry.status)] or captures
+        # An answer with such a status says nothing of the document (as :data:`gossamer.query.schema.TELLING` has it).
+        codes = {one.entry.status for one in captures if one.entry.status.isdigit()}
+        passing = {code for code in codes if of_status(int(code)) in TRANSIENT}
+        captures = [one for one in captures if one.entry.status not in passing] or captures
         if not captures and not (self.directory / WARC_DIRECTORY).is_dir():
             raise UsageError(f"{self.directory} has no archive: its crawl ran with --no-warc, or archived nothing")
         if not captures:
@@ -115,11 +118,6 @@ class ArchiveReader:
 def _place(entry: IndexEntry) -> Location:
     file = f"{WARC_DIRECTORY}/{Path(entry.filename).name}"
     return Location(file, int(entry.offset), int(entry.length), int(entry.dom or 0))
-
-
-def _is_passing(status: str) -> bool:
-    """Whether an answer with this status says nothing of the document (as :data:`gossamer.query.schema.TELLING` has it)."""
-    return status.isdigit() and of_status(int(status)) in TRANSIENT
 
 
 def _digits(date: str) -> str:

@@ -218,12 +218,10 @@ def restore(
 
 def keep_aside(directory: Path, path: Path, start: int = 0, length: int = QUARANTINE_BYTES) -> None:
     """Copy some bytes of a file into the quarantine, as many as that may hold."""
-    aside = directory / QUARANTINE
-    aside.mkdir(exist_ok=True)
-    with path.open("rb") as source, _free_name(aside, f"{path.name}.{start}").open("xb") as copy:
+    with path.open("rb") as source, _free_name(directory, f"{path.name}.{start}").open("xb") as copy:
         source.seek(start)
         copy.writelines(pieces_of(source, min(length, QUARANTINE_BYTES)))
-    _bound(aside)
+    _bound(directory / QUARANTINE)
 
 
 def unreadable_lines(path: Path, end: int) -> Iterator[tuple[int, int, int]]:
@@ -273,9 +271,7 @@ def take_away(directory: Path, path: Path) -> None:
 
 def _set_aside(directory: Path, path: Path, end: int) -> None:
     """Move a file, or copy what stands behind `end` and cut it off. The copy is whole before anything is cut."""
-    aside = directory / QUARANTINE
-    aside.mkdir(exist_ok=True)
-    target = _free_name(aside, f"{path.name}.{end}")
+    target = _free_name(directory, f"{path.name}.{end}")
     if not end:
         if path.is_symlink():
             path.resolve().unlink()
@@ -294,8 +290,9 @@ def _opened(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)), "r+b")
 
 
-def _free_name(aside: Path, name: str) -> Path:
-    number = 0
+def _free_name(directory: Path, name: str) -> Path:
+    aside, number = directory / QUARANTINE, 0
+    aside.mkdir(exist_ok=True)
     while (target := aside / f"{name}.{number}").exists():
         number += 1
     return target
