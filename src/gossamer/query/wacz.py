@@ -11,6 +11,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -139,25 +140,15 @@ def _entries(index: Path) -> Iterator[IndexEntry]:
 def _blocks(lines: Iterable[bytes], directory: list[str]) -> Iterator[bytes]:
     """The index as gzip members of some lines each; the index by which a player finds them goes into `directory`."""
     directory.append('!meta 0 {"format": "cdxj-gzip-1.0", "filename": "index.cdx.gz"}\n')
-    offset, waiting = 0, []
-    for line in lines:
-        waiting.append(line)
-        if len(waiting) == BLOCK_LINES:
-            packed = _packed(waiting, offset, directory)
-            offset += len(packed)
-            waiting = []
-            yield packed
-    if waiting:
-        yield _packed(waiting, offset, directory)
-
-
-def _packed(lines: list[bytes], offset: int, directory: list[str]) -> bytes:
-    packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
-    packed = packer.compress(b"".join(lines)) + packer.flush()
-    place = {"offset": offset, "length": len(packed), "digest": f"sha256:{hashlib.sha256(packed).hexdigest()}"}
-    key = instant_of(lines[0]).decode().rstrip()
-    directory.append(f"{key} {json.dumps(place)}\n")
-    return packed
+    offset, rest = 0, iter(lines)
+    while block := list(islice(rest, BLOCK_LINES)):
+        packer = zlib.compressobj(wbits=16 + zlib.MAX_WBITS)
+        packed = packer.compress(b"".join(block)) + packer.flush()
+        place = {"offset": offset, "length": len(packed), "digest": f"sha256:{hashlib.sha256(packed).hexdigest()}"}
+        key = instant_of(block[0]).decode().rstrip()
+        directory.append(f"{key} {json.dumps(place)}\n")
+        offset += len(packed)
+        yield packed
 
 
 def _page_list(database: Database, *, seeds: bool) -> Iterator[bytes]:

@@ -7,6 +7,7 @@ group is kept. The tables say which rows a visit gives. Other processes turn the
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -151,14 +152,10 @@ class RowLog(Provider[TableLogSheet]):
         """Write rows that belong to no visit, as those of hosts, and commit them in a group of their own, with what `beside`
         stages. Raises OSError or GossamerError where rows or group could not be written: nothing of either counts then."""
         self._last.begin()
-        found: list[bytes] = []
+        made = (line(row, self._encoder) for row in rows)
         try:
-            for row in rows:
-                found.append(line(row, self._encoder))
-                if len(found) >= _ROWS_AT_ONCE:
-                    self._write(table, found)
-                    found = []
-            self._write(table, found)
+            while found := list(islice(made, _ROWS_AT_ONCE)):
+                self._write(table, found)
             ends = self.ends()
             with ledger.group() as group:
                 beside(group)
