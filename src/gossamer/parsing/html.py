@@ -23,7 +23,7 @@ element                      found                                              
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from itertools import repeat
 from typing import Annotated
@@ -61,7 +61,7 @@ _FRAMES = ("iframe", "frame")
 _DISOWNABLE = ("a", "area")
 _OF_LINKS = frozenset([b"href", b"xlink:href", b"rel"])
 # Tags that are read in full even where no requisites are wanted.
-_DIFFERENT = frozenset(b"a area iframe frame form".split())
+_DIFFERENT = frozenset(b"a area iframe frame".split())
 # Tags that lead to documents: most of those that a skim takes one by one are scripts.
 _LEADING = frozenset(place.encode() for place in PLACES)
 # The number, a separator, perhaps `url=`, perhaps a quote (HTML, "shared declarative refresh steps").
@@ -189,7 +189,8 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         sheet, found, unread = self.sheet, finds.links, skim.left_out
         pattern = _ANCHORED if sheet.anchors else _IN_CAPITALS if skim.has_capitals else b""
         links = re.compile(pattern) if pattern else _PLAIN_LINKS  # `re` keeps it
-        # Links with their texts are made at once, of many stretches: most have few.
+        different = _DIFFERENT | {b"form"} if sheet.forms else _DIFFERENT
+        # Links of many stretches are made at once: most have few.
         rows: list[tuple[bytes, ...]] = []
         cut: dict[int, int] = {}
         for piece in skim.pieces:
@@ -197,32 +198,31 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
                 for begin, end in (piece,) if piece[1] - piece[0] <= _MOST_AT_ONCE else _parts(skim.markup, piece):
                     if sheet.requisites:
                         finds.take(self._everything(skim.markup, begin, end))
-                    elif sheet.anchors:
-                        rows += links.findall(skim.markup, begin, end)
-                        if rows and not rows[-1][-1]:  # its text goes on behind the stretch
-                            cut.setdefault(len(rows) - 1, end - len(rows[-1][-2]))
-                    else:
-                        _add_links(found, links.findall(skim.markup, begin, end))
+                        continue
+                    rows += links.findall(skim.markup, begin, end)
+                    if sheet.anchors and rows and not rows[-1][-1]:  # its text goes on behind the stretch
+                        cut.setdefault(len(rows) - 1, end - len(rows[-1][-2]))
                     if len(found) + len(rows) > MAX_FOUND:
-                        _add_anchored_links(found, rows, cut, skim.markup)
+                        _add_links(found, rows, cut, skim.markup)
                         finds.bound()
             elif piece.name in _LEADING or sheet.requisites:
-                if leads := self._of_tag(skim.markup, piece):
-                    _add_anchored_links(found, rows, cut, skim.markup)
+                read = piece.attributes if sheet.requisites or piece.name in different else {}
+                if leads := self._of_tag(skim.markup, piece, read):
+                    _add_links(found, rows, cut, skim.markup)
                     finds.take(leads)
-                if piece.name == b"iframe" and b"srcdoc" in piece.raw.lower():
-                    _add_anchored_links(found, rows, cut, skim.markup)
-                    unread += self._read_within(document, piece, finds, depth)
+                if piece.name == b"iframe" and "srcdoc" in read:
+                    _add_links(found, rows, cut, skim.markup)
+                    unread += self._read_within(document, read["srcdoc"], finds, depth)
                     finds.bound()
-        _add_anchored_links(found, rows, cut, skim.markup)
+        _add_links(found, rows, cut, skim.markup)
         return unread
 
-    def _read_within(self, document: Document, iframe: Tag, finds: FoundLinks, depth: int) -> int:
+    def _read_within(self, document: Document, markup: str, finds: FoundLinks, depth: int) -> int:
         """The same of a page that stands in an attribute; its addresses go on from the base of the page around it."""
         if depth == MAX_WITHIN:
             document.missed = document.missed or f"pages in pages are read {MAX_WITHIN} deep"
             return 1
-        skim = Skim(iframe.attributes.get("srcdoc", "").encode("utf-8", "replace"))
+        skim = Skim(markup.encode("utf-8", "replace"))
         own = FoundLinks()
         unread = self._read(document, skim, own, depth + 1)
         base = next((tag.attributes["href"] for tag in skim.named(b"base") if "href" in tag.attributes), None)
@@ -230,14 +230,12 @@ class HtmlLinks(Provider[HtmlLinksSheet]):
         finds.left_out += own.left_out
         return unread
 
-    def _of_tag(self, markup: bytes, tag: Tag) -> Iterable[Found]:
-        """The links of a tag that was read one by one."""
+    def _of_tag(self, markup: bytes, tag: Tag, read: Mapping[str, str]) -> Iterable[Found]:
+        """The links of a tag that was read one by one; `read` are its attributes, where they are read in full."""
         sheet, name = self.sheet, tag.name
-        if sheet.requisites or name in _DIFFERENT:
-            if name == b"form" and not sheet.forms and not sheet.requisites:
-                return ()
+        if sheet.requisites or read:
             style = markup[tag.end : tag.text_end] if name == b"style" else b""
-            return self._found(name, attributes(tag.raw), markup, tag.end, style)
+            return self._found(name, read, markup, tag.end, style)
         one: Found | None = None
         if name == b"link" and sheet.link_elements:
             one = (_of_link if len(tag.raw) <= _MOST_REMEMBERED else _of_link.__wrapped__)(tag.raw)
@@ -323,41 +321,25 @@ def _parts(markup: bytes, span: Span) -> Iterator[Span]:
     yield begin, end
 
 
-_Rows = Sequence[tuple[bytes, ...]]
-"""Links of a stretch of the page, as :data:`_LINK` finds them, or with their texts."""
-
-
-def _add_links(found: list[Found], rows: _Rows) -> None:
-    """Add what the `a` tags of a stretch of the page lead to."""
-    add = found.append
-    for before, address, behind, other in rows:
-        if other:
-            if link := _read(other):
-                add(Found(link[0], "a href", "", link[1]))
-        elif rel := before or behind:
-            add(Found(address.decode(), "a href", "", _disowned(str(rel[:_MOST_REMEMBERED], "utf-8", "replace"))))
-        else:
-            add(Found(address.decode()))  # of no address at all, too: the page itself
-
-
-def _add_anchored_links(found: list[Found], rows: list[tuple[bytes, ...]], cut: dict[int, int], markup: bytes) -> None:
-    """The same, with their texts. `cut`: of links whose text goes on, the place where it begins. Both are empty afterwards."""
+def _add_links(found: list[Found], rows: list[tuple[bytes, ...]], cut: dict[int, int], markup: bytes) -> None:
+    """Add what `a` tags lead to, as :data:`_LINK` finds them, or with their texts. `cut`: of links whose text goes on, the place
+    where it begins. Both are empty afterwards."""
     if not rows:
         return
     first = len(found)
-    _, addresses, _, _, texts, _ = zip(*rows, strict=True)
-    anchors = all_folded(texts)
+    _, addresses, _, _, *texts = zip(*rows, strict=True)
+    anchors = all_folded(texts[0]) if texts else [""] * len(rows)
     for index, place in cut.items():
         anchors[index] = anchor_at(markup, place)
     found += map(Found, b"\0".join(addresses).decode().split("\0"), repeat("a href"), anchors)
     leading_nowhere = set()
-    for index, (before, _, behind, other, _, _) in enumerate(rows):
-        if other:
-            if link := _read(other):
+    for index, row in enumerate(rows):
+        if row[3]:
+            if link := _read(row[3]):
                 found[first + index] = Found(link[0], "a href", anchors[index], link[1])
             else:
                 leading_nowhere.add(first + index)
-        elif (rel := before or behind) and _disowned(str(rel[:_MOST_REMEMBERED], "utf-8", "replace")):
+        elif (rel := row[0] or row[2]) and _disowned(str(rel[:_MOST_REMEMBERED], "utf-8", "replace")):
             found[first + index] = Found(found[first + index].href, "a href", anchors[index], True)
     if leading_nowhere:
         found[first:] = [found[index] for index in range(first, len(found)) if index not in leading_nowhere]
