@@ -113,6 +113,8 @@ SINGLED = RAW | frozenset(b"plaintext template html base link meta area frame fr
 
 #: Start tags that lie in spans, and may matter to who looks for links there.
 SPANNED = frozenset(b"a img source video audio track embed object input body image use feimage".split())
+# Tags of both kinds that are kept whatever stands before them, as long as there is room: most of those that are taken.
+_ALWAYS_WANTED = (SINGLED | SPANNED) - frozenset(b"title base meta frame frameset form".split())
 # A tag with one of these words among its attributes may show a picture, whatever element it is.
 _SHOW_PICTURES = (b"style", b"background", b"bg")
 # Those that say something of the page: not if they stand in graphics (where a `meta` ends these), or in a page of frames.
@@ -286,7 +288,7 @@ class Skim:
             self.spans.append((begin, end))
             if not self._templates:
                 self.pieces.append((begin, end))
-        if not self.is_crowded:
+        if end - begin > WINDOW and not self.is_crowded:
             self.is_crowded = _is_crowded(self.markup, begin, end)
 
     def _end_of(self, start: int, tag: Any) -> int:
@@ -325,7 +327,9 @@ class Skim:
             if name == b"plaintext":
                 return len(self.markup)
             self._templates += 1
-        if not self._templates and self._is_wanted(name, raw, start):
+        if not self._templates and (
+            (name in _ALWAYS_WANTED and len(self.pieces) < MAX_KEPT // 2) or self._is_wanted(name, raw, start)
+        ):
             self.pieces.append(Tag(name, raw, start, end, text_end))
         return int(behind)
 
