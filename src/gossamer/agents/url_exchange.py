@@ -46,10 +46,7 @@ BATCH = 1_000
 #: Seconds between two batches of which the first was not full, at the beginning and at most. The first URL after a while goes at
 #: once. The longer URLs come without end, the more of them travel together: every batch costs both agents a frame, an
 #: acknowledgement and a group of their ledgers.
-PAUSE, LONGEST_PAUSE = 0.02, 0.25
-
-#: How much longer each pause is than the one before: at the beginning of a crawl the other agent has nothing else to do.
-_LONGER = 1.25
+PAUSE, LONGEST_PAUSE = 0.05, 0.4
 
 
 class SendUrlsSheet(Sheet, frozen=True):
@@ -69,7 +66,7 @@ class _Sends(Producer[SendUrlsSheet]):
         while not self.drained:
             asked = now()
             batch = await self.owed.take(recipient, BATCH)
-            pause = min(_LONGER * pause, LONGEST_PAUSE) if now() - asked < PAUSE else PAUSE
+            pause = min(2 * pause, LONGEST_PAUSE) if now() - asked < PAUSE else PAUSE
             receipt = Receipt(partial(self.owed.delivered, batch))
             token = current.set(receipt)
             try:

@@ -82,7 +82,7 @@ class RenderOptions(Sheet, frozen=True):
 def wire(builder: "Builder") -> None:
     """Put the stage behind fetch. Raises UsageError: options do not fit together. Raises WiringError: the wiring lacks a stage."""
     from gossamer.engine.errors import WiringError
-    from gossamer.engine.wiring import ComponentPlan, ConnectorPlan, ProviderPlan
+    from gossamer.engine.wiring import ComponentPlan, ConnectorPlan
     from gossamer.spiders.spider_stage import SPIDER
 
     options = part_of(builder.options, RenderOptions)
@@ -111,34 +111,27 @@ def wire(builder: "Builder") -> None:
     plans = {plan.use: name for name, plan in wiring.components.items()}
     if missing := {"fetch", "frontier", "commit", "content-seen"} - plans.keys():
         raise WiringError(f"{wiring.source}: no component uses {sorted(missing)[0]!r}, so that no page can be rendered")
-    components = dict(wiring.components)
-    fetch, frontier, commit = (components[plans[use]] for use in ("fetch", "frontier", "commit"))
-    behind = fetch.ports["visits"]
-    components[plans["fetch"]] = msgspec.structs.replace(fetch, ports={**fetch.ports, "visits": SHOWN})
-    gates: dict[str, Any] = dict(frontier.providers.get("gates", {}))  # type: ignore[arg-type]  # a table of lists
-    gates["fetch"] = [*gates.get("fetch", ()), WANTS]
-    components[plans["frontier"]] = msgspec.structs.replace(
-        frontier, ports={**frontier.ports, "wants": WANTS}, providers={**frontier.providers, "gates": gates}
-    )
-    keepers: dict[str, Any] = dict(commit.providers.get("keepers", {}))  # type: ignore[arg-type]  # a table of lists
-    keepers["visits"] = [*keepers.get("visits", ()), WANTS]
-    components[plans["commit"]] = msgspec.structs.replace(commit, providers={**commit.providers, "keepers": keepers})
-    for name, plan in list(components.items()):
-        if plan.use == "filter":  # lets go of parts of pages that the archive has since a rendered page asked for them
-            filters: dict[str, Any] = dict(plan.providers.get("filters", {}))  # type: ignore[arg-type]  # a table of lists
-            filters["follow"] = [*filters.get("follow", ()), WANTS]
-            components[name] = msgspec.structs.replace(plan, providers={**plan.providers, "filters": filters})
+    fetch, frontier = wiring.components[plans["fetch"]], wiring.components[plans["frontier"]]
     settings: dict[str, Any] = {"pages": options.render, "browser": options.browser, "places": options.render_places}
     settings |= {"rules": list(options.render_rule), "actions": list(options.render_actions)}
     settings |= {"profile": profile, "screenshot": options.screenshot}
     choosers: dict[str, str | list[str]] = {"pages": [SPIDER]} if SPIDER in wiring.providers else {}
-    components[RENDER] = ComponentPlan(
-        RENDER,
-        ports={"inbox": SHOWN, "outbox": behind, "wants": WANTS},
-        providers={"answers": WANTS, "choosers": choosers},
-        settings=settings,
-    )
-    ledger = commit.providers["ledger"]
-    providers = {**wiring.providers, WANTS: ProviderPlan(WANTS, {"ledger": ledger}, {"post": options.render_post})}
+    changed = {
+        plans["fetch"]: msgspec.structs.replace(fetch, ports={**fetch.ports, "visits": SHOWN}),
+        plans["frontier"]: msgspec.structs.replace(frontier, ports={**frontier.ports, "wants": WANTS}),
+        RENDER: ComponentPlan(
+            RENDER,
+            ports={"inbox": SHOWN, "outbox": fetch.ports["visits"], "wants": WANTS},
+            providers={"answers": WANTS, "choosers": choosers},
+            settings=settings,
+        ),
+    }
     connectors = {**wiring.connectors, SHOWN: ConnectorPlan(), WANTS: ConnectorPlan()}
-    builder.wiring = msgspec.structs.replace(wiring, components=components, providers=providers, connectors=connectors)
+    builder.wiring = msgspec.structs.replace(wiring, components={**wiring.components, **changed}, connectors=connectors)
+    ledger = wiring.components[plans["commit"]].providers["ledger"]
+    builder.add_provider(WANTS, WANTS, {"post": options.render_post}, {"ledger": ledger})
+    builder.bind_also(plans["frontier"], "gates", "fetch", WANTS)
+    builder.bind_also(plans["commit"], "keepers", "visits", WANTS)
+    for name, plan in wiring.components.items():
+        if plan.use == "filter":  # lets go of parts of pages that the archive has since a rendered page asked for them
+            builder.bind_also(name, "filters", "follow", WANTS)

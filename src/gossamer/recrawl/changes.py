@@ -64,10 +64,10 @@ def wire(builder: Builder) -> None:
     if builder.options.strategy == "random-walk":
         raise UsageError("a random walk comes back by itself; leave out --recrawl")
     if policy is not None and not has_schedule:
-        wiring = _scheduled(wiring, policy)
+        _schedule(builder, policy)
     elif policy is not None:
-        wiring = msgspec.structs.replace(wiring, providers={**wiring.providers, POLICY: policy})
-    wiring = _with_texts(wiring)
+        builder.wiring = msgspec.structs.replace(wiring, providers={**wiring.providers, POLICY: policy})
+    wiring = _with_texts(builder.wiring)
     settings = _settings(told, wiring.providers[POLICY], wiring.providers[SCHEDULE].settings, mean)
     # Levels are importance where the most important page of a host comes first.
     settings["weighs"] = any(plan.use == "priority" for plan in wiring.providers.values())
@@ -150,29 +150,21 @@ def _settings(told: RecrawlOptions, policy: ProviderPlan, kept: Any, mean: float
     return settings
 
 
-def _scheduled(wiring: Wiring, policy: ProviderPlan) -> Wiring:
-    frontier = wiring.components[wiring.only("frontier", "--recrawl needs")]
+def _schedule(builder: Builder, policy: ProviderPlan) -> None:
+    wiring = builder.wiring
+    ledger = wiring.components[wiring.only("frontier", "--recrawl needs")].providers["ledger"]
     wiring.check_free("--recrawl needs", providers=(LEDGER, SCHEDULE, POLICY, TEXTS))
-    ledger = frontier.providers["ledger"]
-    wiring, is_home = behind_process(
-        wiring, STAGE, "compared-with-before", ComponentPlan(use=STAGE, providers={"pages": SCHEDULE, "texts": TEXTS})
-    )
+    stage = ComponentPlan(use=STAGE, providers={"pages": SCHEDULE, "texts": TEXTS})
+    builder.wiring, is_home = behind_process(wiring, STAGE, "compared-with-before", stage)
     if not is_home:
         raise WiringError(f"{wiring.source}: no stage behind 'process' runs in the main process; --recrawl needs one")
-    components = dict(wiring.components)
-    for name, plan in components.items():
+    for name, plan in wiring.components.items():
         if plan.use in ("frontier", "commit"):
-            changed: dict[str, Any] = {**plan.providers, "ledger": LEDGER}
-            if plan.use == "frontier":
-                changed["revisits"] = {"due": [SCHEDULE]}
-            components[name] = msgspec.structs.replace(plan, providers=changed)
-    providers = {
-        POLICY: policy,
-        SCHEDULE: ProviderPlan("revisits", {"ledger": ledger, "store": "ledger", "policy": POLICY}),
-        TEXTS: ProviderPlan("compared-texts"),
-        LEDGER: ProviderPlan("revisit-ledger", {"behind": ledger, "revisits": SCHEDULE}),
-    }
-    return msgspec.structs.replace(wiring, providers={**wiring.providers, **providers}, components=components)
+            builder.bind(name, ledger=LEDGER, **({"revisits": {"due": [SCHEDULE]}} if plan.use == "frontier" else {}))
+    builder.add_provider(POLICY, policy.use, policy.settings, policy.providers)
+    builder.add_provider(SCHEDULE, "revisits", {}, {"ledger": ledger, "store": "ledger", "policy": POLICY})
+    builder.add_provider(TEXTS, "compared-texts", {})
+    builder.add_provider(LEDGER, "revisit-ledger", {}, {"behind": ledger, "revisits": SCHEDULE})
 
 
 # Texts of pages, read when two versions of a page are compared: the new one as it came, the old one out of the archive. The stage

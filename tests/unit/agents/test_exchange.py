@@ -504,10 +504,8 @@ def test_the_longer_urls_come_without_end_the_more_of_them_travel_together(run: 
 
         sending = asyncio.create_task(send())
         await clock.advance(10.0)
-        first, second, *_, last = owed.taken
-        assert first == 0.0, "the first one goes at once"
-        assert PAUSE <= second <= 2 * PAUSE
-        assert last - owed.taken[-2] == pytest.approx(LONGEST_PAUSE)
+        assert owed.taken[:2] == [0.0, pytest.approx(2 * PAUSE)], "the first one goes at once"
+        assert len(owed.taken) < 10.0 / LONGEST_PAUSE + 4
         owed.after = 1.0
         await clock.advance(10.0)
         late, following = owed.taken[-2:]

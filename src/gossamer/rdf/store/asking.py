@@ -76,7 +76,7 @@ async def ask(
     )
     try:
         async with asyncio.timeout(limits.seconds), working(use) as worker:
-            await worker.put(StoreQuestion(str(store), question))
+            await worker.put(msgspec.structs.replace(question, store=str(store)))
             form = (await worker.part() or b"").decode()
             if begin is not None:
                 await begin(form)
@@ -179,19 +179,11 @@ _RESULTS = {
 }
 
 
-class StoreQuestion(msgspec.Struct, frozen=True):
-    """A question, and the copy of a store that it is put to."""
-
-    store: str
-    """Its folder."""
-    question: SparqlQuestion
-
-
-def answer_sparql(asked: StoreQuestion, caller: Caller) -> None:
+def answer_sparql(question: SparqlQuestion, caller: Caller) -> None:
     """Send the name of a form, and then the answer in that form. Raises UsageError: it is no SPARQL query, or its answer has
     not the form that was wished for. Raises CrawlDirectoryError: the store cannot be read."""
     try:
-        _answer(oxigraph.Store.read_only(asked.store), asked.question, caller)
+        _answer(oxigraph.Store.read_only(question.store), question, caller)
     except (OSError, RuntimeError) as error:  # the library raises a RuntimeError where files of the store are damaged
         raise CrawlDirectoryError(f"the triples cannot be read: {error}") from None
 

@@ -101,6 +101,8 @@ class SparqlQuestion(msgspec.Struct, frozen=True):
     """IRIs of graphs that make up the default graph, which is all of them otherwise."""
     named_graphs: tuple[str, ...] = ()
     """IRIs of graphs that `GRAPH` can name, which are all of them otherwise."""
+    store: str = ""
+    """The folder of the copy of a store that it is put to."""
 
 
 def asks_elsewhere(query: str) -> bool:
