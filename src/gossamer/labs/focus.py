@@ -89,9 +89,6 @@ class Focus(Provider[FocusSheet], GroupKeeper):
         self._pages: OrderedDict[str, JudgedPage] = OrderedDict()
 
     async def start(self) -> None:
-        self.open()
-
-    def open(self) -> None:
         self.ledger.spaces.open(DISTANCES)
 
     # -- watcher

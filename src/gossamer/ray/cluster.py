@@ -39,6 +39,7 @@ from gossamer.storage.ledger.ledger import STATE_DIRECTORY
 from gossamer.storage.ledger.opening import secret_of, share_secret
 from gossamer.storage.members import crawl_id
 from gossamer.storage.tables.places import CRAWL_FILE
+from gossamer.values.addresses import place_of
 from gossamer.values.agents import at_work
 from gossamer.values.errors import UsageError
 
@@ -278,7 +279,7 @@ class RayCluster(JoinedCluster):
         there = [node["NodeID"] for node in ray.nodes() if node["Alive"] and node["NodeManagerHostname"] == before]
         nodes = [node for node in there if node not in _draining()]
         here = self._address.host if self._address.host not in _EVERYWHERE else ray.util.get_node_ip_address()
-        address = f"[{here}]:{self._address.port}" if ":" in here else f"{here}:{self._address.port}"
+        address = place_of(here, self._address.port)
         host = ray.remote(AgentHost).options(
             name=f"{crawl_id(self.directory)}/{self._address.port}/{secrets.token_hex(4)}",
             namespace=NAMESPACE,

@@ -277,7 +277,10 @@ class _Walk:
             if stat.S_ISLNK(mode):
                 return self._link(name, ahead)
             if stat.S_ISDIR(mode):
-                return self._directory(name)
+                self._open.append(os.open(name, _FLAGS | os.O_DIRECTORY, dir_fd=self._open[-1]))
+                if os.fstat(self._open[-1]).st_mode & 0o005 != 0o005:
+                    return Withheld("private", f"not every user may read and enter the directory {name!r}")
+                return self.enter()
             if not stat.S_ISREG(mode):
                 return Withheld("special", f"{name!r} is neither a file nor a directory")
             if ahead:
@@ -315,13 +318,6 @@ class _Walk:
             target = below
         ahead.extendleft(reversed(target.split("/")))
         return None
-
-    def _directory(self, name: str) -> Withheld | None:
-        number = os.open(name, _FLAGS | os.O_DIRECTORY, dir_fd=self._open[-1])
-        self._open.append(number)
-        if os.fstat(number).st_mode & 0o005 != 0o005:
-            return Withheld("private", f"not every user may read and enter the directory {name!r}")
-        return self.enter()
 
 
 def _below(target: str, root: Path) -> str | None:

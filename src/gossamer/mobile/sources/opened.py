@@ -34,6 +34,7 @@ from gossamer.query.archive import ArchiveReader
 from gossamer.storage.archive.others import ReplayError, ReplayIndex, stored
 from gossamer.storage.archive.warc import WARC_DIRECTORY
 from gossamer.storage.tables.places import crawl_directory
+from gossamer.values.addresses import place_of
 from gossamer.values.body import MAX_READ, beginning
 from gossamer.values.errors import CrawlDirectoryError, UnreadableUrl, UsageError
 from gossamer.values.outcome import DOCUMENTS, Outcome, of_status
@@ -137,12 +138,12 @@ class ServerSource:
         with the port where its URLs have one: the server is asked for it by this name. A document of more than `limit` bytes is
         cut. The scheme is that of the site's URLs, where it is known; the server is told of `https`."""
         address, port = endpoint_of(f"{origin}/")
-        shown = _LOCALHOST if address == "localhost" else f"[{address}]" if ":" in address else address
+        place = place_of(_LOCALHOST if address == "localhost" else address, port)
         self._host = host
         told = ("X-Forwarded-Proto: https",) if scheme == "https" else ()
         self._resolver = SystemResolver(
             ResolverSheet(
-                resolve=(f"*={shown}:{port}",),
+                resolve=(f"*={place}",),
                 seed_hosts=(endpoint_of(f"http://{host}/")[0],),
                 allow_ports=(port, endpoint_of(f"http://{host}/")[1]),
             )
