@@ -134,6 +134,7 @@ class Scores:
         self._below: dict[str, float] = {}
         self._urls: dict[str, float] = {}
         self._beginnings: dict[str, float] = {}
+        self._tables = self._hosts, self._below, self._urls, self._beginnings
         self.read = 0
         """Lines that say something, bad ones among them."""
         self.bad = 0
@@ -142,27 +143,26 @@ class Scores:
         for number, line in enumerate(lines, 1):
             if number > MOST_LINES:
                 raise SettingError(f"it has more than {MOST_LINES:,} lines")
-            self._take(number, line)
-        self._scale()
+            words = line.split()
+            if not words or words[0].startswith("#"):
+                continue
+            self.read += 1
+            try:
+                self._put(words, len(line))
+            except (ValueError, UnreadableUrl) as error:
+                self.bad += 1
+                if len(self.shown) < SHOWN:
+                    self.shown.append(f"line {number}: {error}")
+        values = sorted(value for table in self._tables for value in table.values())
+        if values and values[-1] > 1.0:
+            # Scores that go beyond 1 are put on a scale from 0 to 1, by their places among all.
+            last = max(1, len(values) - 1)
+            for table in self._tables:
+                table.update({what: bisect_left(values, value) / last for what, value in table.items()})
         self._lengths = sorted({len(one) for one in self._beginnings}, reverse=True)
 
     def __len__(self) -> int:
-        return sum(map(len, self._tables()))
-
-    def _tables(self) -> tuple[dict[str, float], ...]:
-        return self._hosts, self._below, self._urls, self._beginnings
-
-    def _take(self, number: int, line: str) -> None:
-        words = line.split()
-        if not words or words[0].startswith("#"):
-            return
-        self.read += 1
-        try:
-            self._put(words, len(line))
-        except (ValueError, UnreadableUrl) as error:
-            self.bad += 1
-            if len(self.shown) < SHOWN:
-                self.shown.append(f"line {number}: {error}")
+        return sum(map(len, self._tables))
 
     def _put(self, words: list[str], length: int) -> None:
         if len(words) != 2 or length > LINE_BYTES:
@@ -192,16 +192,6 @@ class Scores:
         if len(beginning) not in lengths and len(lengths) >= MOST_LENGTHS:
             raise ValueError(f"there are beginnings of {MOST_LENGTHS} lengths already")
         self._beginnings[beginning] = value
-
-    def _scale(self) -> None:
-        """Put scores that go beyond 1 on a scale from 0 to 1, by their places among all."""
-        values = sorted(value for table in self._tables() for value in table.values())
-        if not values or values[-1] <= 1.0:
-            return
-        last = max(1, len(values) - 1)
-        for table in self._tables():
-            for what, value in table.items():
-                table[what] = bisect_left(values, value) / last
 
     def site(self, host: str) -> float | None:
         """The importance of a host, 0 to 1; None where the file says nothing of it."""

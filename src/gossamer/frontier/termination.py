@@ -351,12 +351,25 @@ class TrapProbes:
         for one in self._traps:
             self._returning += one.returning()
         if self._returning:
-            return self._bring_back(self._returning[0])
+            family = self._returning[0]
+            if self._is_suspect(family):
+                # It was suspected again meanwhile: what comes back would only be set aside once more.
+                self._returning.popleft()
+                return True
+            with self._frontier.ledger.group() as group:
+                count = len(group.bring_back(family, RETURNED_AT_ONCE))
+            if count < RETURNED_AT_ONCE:
+                self._returning.popleft()
+            return bool(count or self._returning)
         if self.since < SHARE or not self._frontier.ledger.counters().get("set_aside"):
             return False
         self.since = 0
-        row = self._next()
-        return row is not None and self._probe([row], last=False)
+        for start in (self._last, None) if self._last else (None,):
+            for row in self._frontier.ledger.aside(start):
+                if self._is_probed(row):
+                    self._last = row.family
+                    return self._probe([row], last=False)
+        return False
 
     def last_round(self) -> bool:
         """Nothing is queued or in flight: queue what was freed, or a probe of every family that has not had its last. False for
@@ -375,25 +388,6 @@ class TrapProbes:
 
     def _is_probed(self, row: SetAside) -> bool:
         return row.count > 0 and not any(one.is_confirmed(row.family) for one in self._traps)
-
-    def _bring_back(self, family: Family) -> bool:
-        if self._is_suspect(family):
-            # It was suspected again meanwhile: what comes back would only be set aside once more.
-            self._returning.popleft()
-            return True
-        with self._frontier.ledger.group() as group:
-            count = len(group.bring_back(family, RETURNED_AT_ONCE))
-        if count < RETURNED_AT_ONCE:
-            self._returning.popleft()
-        return bool(count or self._returning)
-
-    def _next(self) -> SetAside | None:
-        for start in (self._last, None) if self._last else (None,):
-            for row in self._frontier.ledger.aside(start):
-                if self._is_probed(row):
-                    self._last = row.family
-                    return row
-        return None
 
     def _probe(self, rows: Sequence[SetAside], *, last: bool) -> bool:
         tasks: list[Task] = []

@@ -96,8 +96,12 @@ class _Kind:
             self.pages //= 2
             self.counts = counts = Counter({mark: count // 2 for mark, count in counts.items() if count > 1})
         if len(counts) > COUNTED:
-            self._forget(marks)
-            counts = self.counts
+            rare = max(1, self.pages // 4)
+            counts = Counter({mark: count for mark, count in counts.items() if count > rare})
+            if len(counts) > COUNTED or self.pages == 1:
+                self.limit = sorted(marks)[COUNTED // 2] if len(marks) > COUNTED // 2 else self.limit // 2
+                counts = Counter(mark for mark in marks if mark < self.limit)
+            self.counts = counts
         if self.pages <= 8 or self.pages % 4 == 0:
             half = self.pages / 2
             self.core = {mark for mark, count in counts.items() if count > half}
@@ -105,13 +109,6 @@ class _Kind:
             self.sketches.append(sketch)
             del self.sketches[:-SKETCHES]
         return len(counts) - before
-
-    def _forget(self, marks: Set[int]) -> None:
-        rare = max(1, self.pages // 4)
-        self.counts = Counter({mark: count for mark, count in self.counts.items() if count > rare})
-        if len(self.counts) > COUNTED or self.pages == 1:
-            self.limit = sorted(marks)[COUNTED // 2] if len(marks) > COUNTED // 2 else self.limit // 2
-            self.counts = Counter(mark for mark in marks if mark < self.limit)
 
     def record(self) -> tuple[int, bytes, list[bytes]]:
         core, limit = sorted(self.core), self.limit
@@ -172,7 +169,13 @@ class LearntTemplates(Provider[TemplateSheet]):
         else:
             kind = _Kind()
             if learn:
-                self._add(kinds, kind)
+                if len(kinds) >= KINDS:
+                    least = min(kinds, key=lambda one: one.weight)
+                    kinds.remove(least)
+                    self._counted -= len(least.counts)
+                for other in kinds:
+                    other.weight *= FADING
+                kinds.append(kind)
         weighed = marks if kind.limit == _ALL else {mark for mark in marks if mark < kind.limit}
         own = weighed - kind.core
         drawn = sketch_of(own)
@@ -191,15 +194,6 @@ class LearntTemplates(Provider[TemplateSheet]):
         self._changed.clear()
         heaviest = ((name, sorted(kinds, key=lambda kind: -kind.weight)[:KEPT_KINDS]) for name, kinds in changed)
         return [Learnt(name, WHAT, _encode([kind.record() for kind in kinds])) for name, kinds in heaviest]
-
-    def _add(self, kinds: list[_Kind], kind: _Kind) -> None:
-        if len(kinds) >= KINDS:
-            least = min(kinds, key=lambda one: one.weight)
-            kinds.remove(least)
-            self._counted -= len(least.counts)
-        for other in kinds:
-            other.weight *= FADING
-        kinds.append(kind)
 
     def _kinds(self, host: str) -> list[_Kind]:
         kinds = self._hosts.get(host)
