@@ -18,8 +18,6 @@ import sys
 import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -203,17 +201,11 @@ server.serve_forever()
 """
 
 
-@contextmanager
-def served(folder: Path, mount: str) -> Iterator[str]:
-    """The URL of a folder that is served."""
-    with serving([sys.executable, "-P", "-c", SERVER, str(folder), mount]) as (port, _):
-        yield f"http://127.0.0.1:{port}{mount}/"
-
-
 def crawled(folder: Path, mount: str, start: str, *options: str) -> tuple[set[str], dict[str, object], float]:
     """Paths below the mount that were fetched, the line that the crawl ended with, and the seconds that it took."""
-    with served(folder, mount) as url, tempfile.TemporaryDirectory(prefix="honest-") as place:
-        directory = Path(place, "c")
+    server = [sys.executable, "-P", "-c", SERVER, str(folder), mount]
+    with serving(server) as (port, _), tempfile.TemporaryDirectory(prefix="honest-") as place:
+        url, directory = f"http://127.0.0.1:{port}{mount}/", Path(place, "c")
         command = [str(ROOT / "gossamer"), "crawl", url + start, "-o", str(directory), "--delay", "0"]
         command += ["--per-host", AT_ONCE, "--no-warc", "--quiet", "--json", *options]
         began = time.monotonic()

@@ -22,13 +22,9 @@ from pathlib import Path
 from gossamer.agents.cluster import living
 from gossamer.engine import processes
 from gossamer.engine.remote.handshake import SECRET_VARIABLE
-from gossamer.values.agents import agent_name
 from tools.killing import Told
 from tools.killing.site import send, served, started
-from tools.killing.stores import PublishingCrawl, play
-
-AGENTS = (agent_name(0), agent_name(1))
-LEASE = 4.0
+from tools.killing.stores import AGENTS, FIRST, PublishingCrawl, play
 
 #: Namespaces of machines; the supervisor has another one, number 0.
 MACHINES = (1, 2, 3)
@@ -103,7 +99,7 @@ class Network:
 
 class JoinedCrawl(PublishingCrawl):
     def __init__(self, folder: Path, seed: int, told: Told) -> None:
-        super().__init__(folder, seed, told, AGENTS, (1_600,))
+        super().__init__(folder, seed, told)
         self._network = Network()
         self._environment = {**processes.environment(), SECRET_VARIABLE: secrets.token_hex(16)}
         self._machines: dict[int, tuple[subprocess.Popen[bytes], Path]] = {}
@@ -113,8 +109,7 @@ class JoinedCrawl(PublishingCrawl):
     def run(self, most: int) -> int:
         with self._network, served(self._round, self._log) as port, self._relays(port):
             self._listen = f"{self._network.address(0)}:{_PORT}"
-            more = ["--cluster", "joined", "--listen", self._listen, "--agents", str(len(AGENTS))]
-            more += ["--store", self._store, "--lease", f"{LEASE:g}s", "--checkpoint-every", "1s"]
+            more = ["--cluster", "joined", "--listen", self._listen, *self._options()]
             self.process = self._begin(0, [*self._round.command(self._folder / "crawl", port), *more], "supervisor")
             for number in MACHINES:
                 self._join(number)
@@ -194,7 +189,7 @@ class JoinedCrawl(PublishingCrawl):
                 self._join(number)
             case MachineFault.SHORT_CUT:
                 self._network.cut(number, is_up=False)
-                time.sleep(self._chance.uniform(0.2, 0.9) * LEASE)
+                time.sleep(self._chance.uniform(0.2, 0.9) * self.lease)
                 self._network.cut(number, is_up=True)
             case MachineFault.LONG_CUT:
                 self._network.cut(number, is_up=False)
@@ -204,7 +199,7 @@ class JoinedCrawl(PublishingCrawl):
                 self._join(number)
             case MachineFault.SLOWED:
                 self._network.slow(number, self._chance.choice(_SLOW))
-                time.sleep(self._chance.uniform(0.2, 3.0) * LEASE)
+                time.sleep(self._chance.uniform(0.2, 3.0) * self.lease)
                 self._network.slow(number, 0)
             case MachineFault.SUPERVISOR:
                 send(signal.SIGKILL, {self.process.pid})
@@ -215,7 +210,7 @@ class JoinedCrawl(PublishingCrawl):
     def _is_elsewhere(self, number: int) -> bool:
         """Both agents live on other machines."""
         others = [place for other, (_, place) in self._machines.items() if other != number]
-        return len({name for place in others for name in living(place, AGENTS)}) == len(AGENTS)
+        return len({name for place in others for name in living(place, AGENTS)}) == FIRST
 
 
 run = partial(play, JoinedCrawl)

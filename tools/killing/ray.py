@@ -21,14 +21,10 @@ from pathlib import Path
 
 from gossamer.agents.cluster import living
 from gossamer.storage.members import holder_of
-from gossamer.values.agents import agent_name
 from tools import ROOT
 from tools.killing import Told
 from tools.killing.site import send, served, started
-from tools.killing.stores import PublishingCrawl, play
-
-AGENTS = (agent_name(0), agent_name(1))
-LEASE = 4.0
+from tools.killing.stores import AGENTS, FIRST, PublishingCrawl, play
 
 _PYTHON = str(ROOT / ".ray/bin/python")
 
@@ -125,7 +121,7 @@ class RayNode:
 
 class RayCrawl(PublishingCrawl):
     def __init__(self, folder: Path, seed: int, told: Told) -> None:
-        super().__init__(folder, seed, told, AGENTS, (1_600,))
+        super().__init__(folder, seed, told)
         token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
         self._environment = {**os.environ, **token, **_HEALTH}
         self._nodes: list[RayNode] = []
@@ -134,9 +130,8 @@ class RayCrawl(PublishingCrawl):
     def run(self, most: int) -> int:
         (self._folder / "crawl.nodes").mkdir()
         with self._ray(), served(self._round, self._log) as port:
-            more = ["--cluster", "ray", "--agents", str(len(AGENTS)), "--store", self._store]
-            more += ["--lease", f"{LEASE:g}s", "--checkpoint-every", "1s"]
-            self._drive(*self._round.command(self._folder / "crawl", port)[4:], *more)
+            command = self._round.command(self._folder / "crawl", port)
+            self._drive(*command[4:], "--cluster", "ray", *self._options())
             try:
                 done = self._play(most)
                 self._end("driver.said")
@@ -236,7 +231,7 @@ class RayCrawl(PublishingCrawl):
 
     def _are_elsewhere(self, node: RayNode) -> bool:
         """Both agents live on other nodes."""
-        return len({name for one in self._nodes if one is not node for name in one.agents()}) == len(AGENTS)
+        return len({name for one in self._nodes if one is not node for name in one.agents()}) == FIRST
 
     def _lose(self, node: RayNode) -> None:
         """See that all agents of a lost node end by themselves, and begin another node."""

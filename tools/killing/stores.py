@@ -37,9 +37,7 @@ from tools.killing.store_faults import Clocks, StoreOfServer, StoreOnDisk
 
 #: Agents that a crawl may have; it begins with two.
 AGENTS = (agent_name(0), agent_name(1), agent_name(2))
-_FIRST = 2
-
-LEASE, EVERY = 3.0, 1.0
+FIRST = 2
 
 #: Seconds between two looks.
 _LOOK = 0.1
@@ -70,13 +68,15 @@ class PublishingCrawl(ABC):
 
     most = 8
     """Faults that it meets at most."""
+    lease = 4.0
+    """Seconds without a word from an agent after which another machine may have it."""
 
-    def __init__(self, folder: Path, seed: int, told: Told, agents: Sequence[str], pages: Sequence[int]) -> None:
+    def __init__(self, folder: Path, seed: int, told: Told, pages: Sequence[int] = (1_600,)) -> None:
         """Choose what is crawled, and how many of `pages`. Everything lies in `folder`."""
         folder.mkdir(parents=True)
         self._chance = random.Random(seed)
         self._round = Round(seed, self._chance.choice(pages), 0.25, None, 16)
-        self._folder, self._told, self._agents = folder, told, agents
+        self._folder, self._told = folder, told
         self._store, self._log = str(folder / "store"), folder / "requests.log"
         self._since: list[tuple[int, int]] = []
         self.process: subprocess.Popen[bytes]
@@ -89,6 +89,10 @@ class PublishingCrawl(ABC):
     def _let(self) -> None:
         """Let a fault come."""
 
+    def _options(self) -> list[str]:
+        lease = ["--lease", f"{self.lease:g}s", "--checkpoint-every", "1s"]
+        return ["--store", self._store, *lease, "--agents", str(FIRST)]
+
     def _end(self, said: str) -> None:
         """Wait for the end; the process has said something in a file of this name."""
         if status := self.process.wait(PATIENCE):
@@ -98,16 +102,16 @@ class PublishingCrawl(ABC):
     def _counts(self) -> list[tuple[int, int]]:
         """Of each agent its owner, and how many checkpoints it has published."""
         store = open_store(self._store)
-        heads = [AgentInStore(store, agent).read() for agent in self._agents]
+        heads = [AgentInStore(store, agent).read() for agent in AGENTS]
         return [(head.epoch, head.count) if head is not None else (0, 0) for head in heads]
 
     def _at_work(self) -> Collection[str]:
         """The agents that ought to publish."""
-        return self._agents
+        return AGENTS[:FIRST]
 
     def _has_published(self) -> bool:
-        agents, since = self._at_work(), self._since or [(0, 0)] * len(self._agents)
-        counts = zip(self._agents, self._counts(), since, strict=True)
+        agents, since = self._at_work(), self._since or [(0, 0)] * len(AGENTS)
+        counts = zip(AGENTS, self._counts(), since, strict=True)
         return bool(agents) and all(now[1] > then[1] for agent, now, then in counts if agent in agents)
 
     def _until(self, holds: Callable[[], bool]) -> bool:
@@ -162,10 +166,10 @@ class PublishingCrawl(ABC):
 class StoredCrawl(PublishingCrawl):
     """One crawl, wherever it goes on."""
 
-    most = 4
+    most, lease = 4, 3.0
 
     def __init__(self, folder: Path, seed: int, told: Told) -> None:
-        super().__init__(folder, seed, told, AGENTS, (400, 800))
+        super().__init__(folder, seed, told, (400, 800))
         self._number = 0
         self._faults: list[StoreFault] = []
         self._place: StoreOnDisk | StoreOfServer
@@ -177,9 +181,8 @@ class StoredCrawl(PublishingCrawl):
         self._place = StoreOnDisk(self._folder / "disk") if on_disk else StoreOfServer(self._folder.name)
         with self._place, served(self._round, self._log) as port:
             self._store = self._place.name
-            options = ["--store", self._store, "--checkpoint-every", f"{EVERY:g}s", "--lease", f"{LEASE:g}s"]
             try:
-                self._begin([*self._round.command(self._directory, port), *options, "--agents", str(_FIRST)])
+                self._begin([*self._round.command(self._directory, port), *self._options()])
                 done = self._play(most)
                 self._end(f"said-{self._number}")
                 # Those that were suspended have to end by themselves, since they have no crawl any more.
@@ -272,7 +275,7 @@ class StoredCrawl(PublishingCrawl):
 
     def _fail_store(self, fault: StoreFault) -> None:
         if fault is StoreFault.STORE:
-            failing, length = self._place.away(), 2 * LEASE
+            failing, length = self._place.away(), 2 * self.lease
         elif isinstance(self._place, StoreOfServer) and fault is StoreFault.SLOW:
             failing, length = self._place.slow(self._chance.uniform(0.1, _SLOWEST)), _FAILS
         else:
@@ -297,7 +300,7 @@ class StoredCrawl(PublishingCrawl):
             if fresh:
                 send(signal.SIGSTOP, fresh)
                 everybody |= fresh
-                until = time.monotonic() + 2 * LEASE
+                until = time.monotonic() + 2 * self.lease
             time.sleep(0.1)
             fresh = {*living(self._directory, AGENTS).values()} - everybody
         return everybody

@@ -52,8 +52,6 @@ Line = tuple[int, int, int, int, bytes, bytes, bytes]
 the target (flags, host, address), the target, and the words behind it (the user agent), as `before` and `behind` write
 them: a crawler's requests to one host share these. Lines are put into words by the batch, when they are written."""
 
-FIELDS: Final = len(LogEntry._fields)
-
 
 def clean(value: str) -> str:
     """Return text that came from a request with nothing in it that could break a line."""
@@ -148,7 +146,7 @@ def read_lines(path: Path) -> Iterator[list[str]]:
     with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
         for line in file:
             parts = line.split("\t")
-            if len(parts) == FIELDS and line[-1] == "\n":
+            if len(parts) == len(LogEntry._fields) and line[-1] == "\n":
                 parts[-1] = parts[-1][:-1]
                 yield parts
 

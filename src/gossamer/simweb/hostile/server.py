@@ -7,13 +7,13 @@ loose on the whole. Nothing is endless for this server: each connection ends aft
 """
 
 import asyncio
-import itertools
 import socket
 import ssl
 import struct
 import warnings
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Final, Self
 
 from cryptography import x509
@@ -156,6 +156,14 @@ SERVER_HELLO: Final = b"\x02\xff\xff\xff"
 """The head of a handshake message that says it is as long as one can be (RFC 8446, 4)."""
 
 
+#: Conversations on ports where there is no TLS at all, or none that a library would speak.
+_ODDITIES: Final[dict[str, Callable[[], Iterable[Step]]]] = {
+    "stalled": lambda: (HostileAct.STAY,),
+    "plain": lambda: (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",),
+    "drip": lambda: (step for byte in HANDSHAKE + SERVER_HELLO + bytes(999) for step in (bytes([byte]), 1.0)),
+    "endless": lambda: (HANDSHAKE + SERVER_HELLO + bytes(16_380), *[HANDSHAKE + bytes(16_384)] * 1024),
+}
+
 _Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -194,15 +202,9 @@ class HostileWeb:
         known = Signer("Gossamer hostile web")
         self.certificate = known.certificate
         shown = contexts(known)
-        # Conversations on ports where there is no TLS at all, or none that a library would speak.
-        oddities: dict[str, _Serve] = {
-            "stalled": self._stall,
-            "plain": self._speak_plainly,
-            "drip": self._drip_handshake,
-            "endless": self._shake_for_ever,
-        }
         for tls in wrong:
-            self.tls_ports[tls] = await self._listen(oddities.get(tls, self._serve), 0, shown.get(tls))
+            serve = partial(self._converse, _ODDITIES[tls]) if tls in _ODDITIES else self._serve
+            self.tls_ports[tls] = await self._listen(serve, 0, shown.get(tls))
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -235,26 +237,11 @@ class HostileWeb:
         finally:
             writer.transport.abort() if writer.is_closing() else writer.close()
 
-    async def _stall(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.stalled.set()
-        await asyncio.sleep(MOST_SECONDS)
-
-    async def _drip_handshake(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _converse(
+        self, steps: Callable[[], Iterable[Step]], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         await reader.read(1)
-        steps: Iterator[Step] = (
-            step for byte in HANDSHAKE + SERVER_HELLO + bytes(999) for step in (bytes([byte]), 1.0)
-        )
-        await self._play(steps, writer)
-
-    async def _shake_for_ever(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(1)
-        record = HANDSHAKE + bytes(16_384)
-        await self._play(itertools.chain((HANDSHAKE + SERVER_HELLO + bytes(16_380),), [record] * 1024), writer)
-
-    async def _speak_plainly(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(1)
-        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
-        await writer.drain()
+        await self._play(steps(), writer)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while True:
