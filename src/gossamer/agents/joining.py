@@ -307,15 +307,10 @@ class Joining:
     def _may_move(self) -> bool:
         """Domains may move without a person's word: the ring alone says whose they are, and no process has what others lack."""
         several = self._crawl.several
-        if (
-            several.supervisor.is_about_to_end
-            or several.roster.masters
-            or several.moves.is_under_way
-            or not several.is_shared
-        ):
+        # With a store, a domain that moves while agents work would be in two checkpoints of different instants, or in none.
+        is_bound = several.supervisor.is_about_to_end or several.roster.masters or has_store(several.graph.wiring)
+        if is_bound or several.moves.is_under_way or not several.is_shared:
             return False
-        if has_store(several.graph.wiring):
-            return False  # a domain that moves while agents work would be in two checkpoints of different instants, or in none
         return not any(member(text).place for text in several.roster.members) and not why_fixed(several.graph)
 
     def _wanted(self, now: float, working: int, load: Load) -> int:

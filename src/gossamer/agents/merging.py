@@ -214,10 +214,7 @@ def taken_files(directory: Path, paths: Iterable[Path]) -> TakenFiles:
     """Prove exchange files, those in folders too, and copy those that are sound into the crawl directory, each whole or not at all.
     Raises UsageError: the crawl exchanges no files, or one cannot be copied."""
     wiring = exchanging_wiring(directory)
-    key, agent = (
-        sealed_files.read_key(directory / EXCHANGE_KEY),
-        str(wiring.providers[OUTBOX].settings["agent"]),
-    )
+    key, agent = sealed_files.read_key(directory / EXCHANGE_KEY), str(wiring.providers[OUTBOX].settings["agent"])
     ring = RingDesignation(RingSheet(members=tuple(wiring.providers["ring"].settings["members"])))
     count, refused, for_others = 0, list[str](), list[str]()
     for path in chain.from_iterable(sorted(one.glob(f"*{SUFFIX}")) if one.is_dir() else [one] for one in paths):
