@@ -235,19 +235,6 @@ def body_of(
     return body, undone.data, tuple(note for is_so, note in odd if is_so), verdict
 
 
-def notes_of(head: Head, of_body: tuple[Note, ...]) -> tuple[Note, ...]:
-    """Faults of the answer that were read although its standard does not allow them. `head`: of the answer; `of_body`: what
-    :func:`body_of` says of its body."""
-    notes = head.notes
-    if media_type.is_odd(head.fields):
-        notes = (*notes, Note.CONTENT_TYPE)
-    if head.status == 206:
-        notes = (*notes, Note.PART)
-    if head.content_coding and content_coding.has_unknown(head.content_coding):
-        notes = (*notes, Note.UNKNOWN_CODING)
-    return (*notes, *of_body) if of_body else notes
-
-
 class Asked(msgspec.Struct, frozen=True):
     """One request as it is to be sent."""
 
@@ -305,6 +292,13 @@ def answer_of(
             is_unverified=is_unverified,
         )
     body, decoded, of_body, verdict = body_of(transfer, head, verdict, keeping)
+    notes = head.notes
+    if media_type.is_odd(head.fields):
+        notes = (*notes, Note.CONTENT_TYPE)
+    if head.status == 206:
+        notes = (*notes, Note.PART)
+    if head.content_coding and content_coding.has_unknown(head.content_coding):
+        notes = (*notes, Note.UNKNOWN_CODING)
     return Response(
         verdict.outcome,
         status=head.status,
@@ -323,7 +317,7 @@ def answer_of(
         is_met=True,
         is_unverified=is_unverified,
         barred=verdict.barred,
-        notes=notes_of(head, of_body),
+        notes=(*notes, *of_body),
     )
 
 

@@ -59,9 +59,7 @@ class Answers(Generic[Q, A]):
     def get(self, question: Q, now: float) -> A | None:
         """The answer, if one is known and still good. Raises ResolutionFailed, AddressRefused: that is the answer."""
         known = self._known.get(question)
-        if known is None or known[1] <= now:
-            return None
-        return _spoken(known[0])
+        return _spoken(known[0]) if known is not None and known[1] > now else None
 
     def good_until(self, question: Q) -> float:
         """The end of the known answer; 0 without one, and infinite while it is being looked up."""

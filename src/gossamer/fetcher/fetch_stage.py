@@ -43,7 +43,7 @@ class Fetch(Filter[NoSettings]):
     async def filter(self, task: Task) -> None:
         """Every task ends in one answer and one visit, whatever a module or a server does."""
         response = await self._fetch(task)
-        self.metrics.count(f"outcome:{response.outcome}")
+        self.metrics.counters[f"outcome:{response.outcome}"] += 1
         await self.answers.send(answer_of(task, response))
         barred = {"body": response.barred} if response.barred else {}
         await self.visits.send(Visit(task, response, barred=barred))

@@ -126,7 +126,17 @@ def read(lines: Sequence[bytes], caps: Caps = CAPS) -> Head:
     yet; BrokenHead: the caps; line ends and NUL characters in a field; framing that two readers could take for different
     things."""
     raw = b"".join(lines)
-    if not _is_plain(lines, len(raw), caps):
+    # One whole head and nothing else, within the caps, as nearly every answer is: no need to look at every line.
+    if not (
+        lines
+        and lines[-1] == b"\r\n"
+        and lines.index(b"\r\n") == len(lines) - 1
+        and len(lines) <= caps.fields + 2
+        and len(raw) <= caps.size
+        and lines[0][:9] in _TIDY
+        and lines[0][9:10] in _NO_INTERIM
+        and b"\n" not in lines
+    ):
         lines = final(lines, caps)
         raw = b"".join(lines)
     status, of_line = _status_of(lines[0])
@@ -147,20 +157,6 @@ def read(lines: Sequence[bytes], caps: Caps = CAPS) -> Head:
         _judge_length(length if "," not in length else _one_length([length], notes), notes)
     coding = named.get("content-encoding", "")
     return Head(status, raw, tuple(fields), coding, tuple(dict.fromkeys(notes)))
-
-
-def _is_plain(lines: Sequence[bytes], size: int, caps: Caps) -> bool:
-    """One whole head and nothing else, within the caps, as nearly every answer is: no need to look at every line."""
-    return (
-        bool(lines)
-        and lines[-1] == b"\r\n"
-        and lines.index(b"\r\n") == len(lines) - 1
-        and len(lines) <= caps.fields + 2
-        and size <= caps.size
-        and lines[0][:9] in _TIDY
-        and lines[0][9:10] in _NO_INTERIM
-        and b"\n" not in lines
-    )
 
 
 @lru_cache(maxsize=64)  # of at most 256 KiB each: longer ones were refused before

@@ -258,7 +258,8 @@ class Transfer(Receiving[HttpSheet]):
             method = sent.method
             common = "".join(f"{field}\r\n" for field in self._constant_fields(common.splitlines()))
             own += f"Content-Length: {len(sent.body)}\r\n" if has_body(sent) else ""
-        head = f"{method} {self._target(url)} HTTP/1.1\r\nHost: {authority_of(url)}\r\n{common}{own}\r\n"
+        target = path_of(url) if self._proxy is None else self._target(url)
+        head = f"{method} {target} HTTP/1.1\r\nHost: {authority_of(url)}\r\n{common}{own}\r\n"
         return head.encode("latin-1", "replace")
 
     def timings(self, resolved: float, total: float) -> Timings:

@@ -299,7 +299,12 @@ def _appended(href: str, directory: str, normalise: Normalise) -> str:
             # The root is its own parent.
             href, directory = href[3:], directory[: directory.rfind("/", root, -1) + 1] or directory
     url = directory + href
-    if not href or not is_plain_path(href) or len(url) > MAX_URL_BYTES or not _has_host_of_dns(url):
+    if (
+        not href
+        or not is_plain_path(href)
+        or len(url) > MAX_URL_BYTES
+        or (root >= MAX_LABEL and not _has_host_of_dns(url))
+    ):
         return ""
     return normalise(url)
 

@@ -84,7 +84,7 @@ def _plain_lines() -> Callable[[str], object]:
 
 def is_plain_path(path: str) -> bool:
     """Whether the parser would leave a path without its first slash as it is, whatever directory stands before it."""
-    return _PLAIN_PATH(path) is not None and not _has_escaped_dot(path)
+    return _PLAIN_PATH(path) is not None and not ("%2" in path and _has_escaped_dot(path))
 
 
 def _has_escaped_dot(text: str) -> bool:

@@ -312,13 +312,11 @@ class AskedHost(Place):
         by_name = self.circuit.until if self.circuit is not None else 0.0
         return max(by_name, closed_until(self.circuits)) if self.circuits else by_name
 
-    def start_of(self, now: float) -> float:
-        """The instant that counts as the start of a request that begins now."""
-        if self.pace.control is None or not (gap := self.pace.control.gap):
-            return now
+    def start_of(self, now: float, gap: float) -> float:
+        """The instant that counts as the start of a request that begins now, with the gap that refusals have taught."""
         due = self.begun + gap
         late = self.last + pace.delay_of(self.pace, self.rules) - due
-        return max(due, now - min(gap, late)) if late > 0.0 else now
+        return max(due, now - min(gap, late)) if gap and late > 0.0 else now
 
     def opens(self) -> float:
         opens, known = self.last + pace.delay_of(self.pace, self.rules), self.pace.control

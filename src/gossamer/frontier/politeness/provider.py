@@ -144,7 +144,7 @@ class HostPoliteness(Provider[PolitenessSheet]):
         entry.is_due = False
         entry.live += 1
         entry.prior = (entry.last, entry.begun) if entry.live == 1 else (inf, inf)
-        entry.begun = entry.start_of(now)
+        entry.begun = now if entry.pace.control is None else entry.start_of(now, entry.pace.control.gap)
         if entry.limit > 1:
             entry.last = now
             entry.settle()
@@ -390,7 +390,9 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def is_spent(self, host: str) -> bool:
         entry = self.hosts.get(host)
-        return entry is not None and entry.is_spent(self.sheet.retries)
+        if entry is None or not (entry.circuit or entry.circuits or entry.pace.refusals):
+            return False
+        return entry.is_spent(self.sheet.retries)
 
     def closed(self, task: Task, now: float) -> float:
         entry = self.hosts.get(task.host)

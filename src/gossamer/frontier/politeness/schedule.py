@@ -359,7 +359,8 @@ class Schedule:
             if self.parked.get(parking.place) is parking:
                 del self.parked[parking.place]
             return
-        until = max(parking.place.ready_at(), not_before)
+        place = parking.place
+        until = inf if place.live >= place.limit else max(place.next, not_before)
         if until < inf:
             parking.stamp = self._push(until, parking)
 

@@ -254,7 +254,7 @@ class WarcArchive(Provider[WarcSheet]):
                 if self._laying.done():
                     self._laying = None
             self._laid = _Laid(body.file, start, location)
-            self.metrics.count("bytes", file.end - start)
+            self.metrics.counters["bytes"] += file.end - start
             return
 
     def _unlay(self) -> None:
@@ -277,7 +277,7 @@ class WarcArchive(Provider[WarcSheet]):
                     start = file.end
                     placed = iter(self._write(file, fresh))
                     self._ends[f"{WARC_DIRECTORY}/{file.path.name}"] = file.end
-                    self.metrics.count("bytes", file.end - start)
+                    self.metrics.counters["bytes"] += file.end - start
             except OSError as error:
                 if not self._files.leave(self._main, error):
                     raise
@@ -291,7 +291,7 @@ class WarcArchive(Provider[WarcSheet]):
                     locations.append(records)
                 else:
                     locations.append(None if records is None else next(placed))
-            self.metrics.count("visits", len(visits) - locations.count(None))
+            self.metrics.counters["visits"] += len(visits) - locations.count(None)
             return locations
         return [None] * len(visits)
 

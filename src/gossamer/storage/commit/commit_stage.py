@@ -99,7 +99,7 @@ class Commit(Filter[CommitSheet]):
     async def filter_many(self, visits: list[Visit]) -> None:
         """Commit a group; a visit that a link sent twice has no flight any more and is dropped."""
         arrived = [visit for visit in visits if self.flights.arrive(visit.task.identity)]
-        self.metrics.count("repeated", len(visits) - len(arrived))
+        self.metrics.counters["repeated"] += len(visits) - len(arrived)
         if pages := [visit.task for visit in arrived if visit.is_announcement]:
             await self._announce(pages)
         group = [self._ended(visit) for visit in arrived if not visit.is_announcement]

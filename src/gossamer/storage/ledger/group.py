@@ -333,13 +333,12 @@ class LedgerGroup:
     def write(self, batch: Batch) -> None:
         self._seen.put(self._new, self._depths, batch)
         self._seen.put(self._lowered, self._depths, batch)
-        self._seen.drop(self._given_up, batch)
-        for key in self._undone:
-            batch.delete("documents", key)
+        if self._undone or self._given_up or self._disowned:
+            self._drop(batch)
         for key, row in self._rows.items():
             batch.put("documents", key, row)
-        self._ledger.contents.drop(self._disowned, batch)
-        self._ledger.page_links.put(self._links, batch)
+        if self._links:
+            self._ledger.page_links.put(self._links, batch)
         self._ledger.contents.put(self._owners, batch)
         if self._originals:
             self._ledger.fingerprints.put(self._originals, batch)
@@ -360,13 +359,20 @@ class LedgerGroup:
         for (family, place), kept in self._values.items():
             batch.change(family, place, kept)
 
+    def _drop(self, batch: Batch) -> None:
+        self._seen.drop(self._given_up, batch)
+        for key in self._undone:
+            batch.delete("documents", key)
+        self._ledger.contents.drop(self._disowned, batch)
+
     def applied(self) -> None:
         if self._values:
             self._kept.applied(self._values)
         self._seen.applied(self._new, self._depths)
         self._seen.applied(self._lowered, self._depths)
-        self._seen.dropped(self._given_up)
-        self._ledger.contents.dropped(self._disowned)
+        if self._given_up or self._disowned:
+            self._seen.dropped(self._given_up)
+            self._ledger.contents.dropped(self._disowned)
         self._ledger.contents.applied(self._owners)
         if self._originals:
             self._ledger.fingerprints.applied(self._originals)

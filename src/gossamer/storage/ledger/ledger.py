@@ -278,7 +278,7 @@ class RocksLedger(LedgerReader):
         commit.group.applied()
         self._state = commit.state
         self._ends.update(commit.ends)
-        self.metrics.count("commits")
+        self.metrics.counters["commits"] += 1
 
     def _mend(self) -> None:
         """After a write that failed: go on where there is room again, or say once more that there is none.

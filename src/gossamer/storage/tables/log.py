@@ -192,10 +192,10 @@ class RowLog(Provider[TableLogSheet]):
         file.append(data, sync=self._own.sync)
         self._ends[self._names[table]] = file.end
         if table == _LOG:
-            self.metrics.count("lines", len(lines))
+            self.metrics.counters["lines"] += len(lines)
         else:
-            self.metrics.count("rows", len(lines))
-            self.metrics.count("bytes", len(data))
+            self.metrics.counters["rows"] += len(lines)
+            self.metrics.counters["bytes"] += len(data)
 
     def _file(self, table: str) -> AppendFile:
         file = self._open.get(table)
