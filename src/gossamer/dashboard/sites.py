@@ -86,9 +86,9 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_layout(folder: Path, key: str) -> Layout:
-    """The layout of a crawl, by its key; an empty one where none is kept that can be read."""
+    """The layout of a crawl, by its key, which ends with a hash; an empty one where none is kept that can be read."""
     try:
-        return msgspec.json.decode(_file(folder, key).read_bytes(), type=Layout)
+        return msgspec.json.decode((folder / f"{key}.json").read_bytes(), type=Layout)
     except (OSError, ValueError):
         return Layout()
 
@@ -96,16 +96,11 @@ def read_layout(folder: Path, key: str) -> Layout:
 def write_layout(folder: Path, key: str, body: bytes) -> Layout:
     """Keep a layout, given as JSON. Raises UsageError: it is none, or cannot be kept."""
     layout = read_form("layout", body, Layout)
-    write_kept(_file(folder, key), layout)
+    write_kept(folder / f"{key}.json", layout)
     with contextlib.suppress(OSError):  # another dashboard may do the same now
         for path in sorted(folder.glob("*.json"), key=lambda path: -path.stat().st_mtime)[KEPT:]:
             path.unlink(missing_ok=True)
     return layout
-
-
-def _file(folder: Path, key: str) -> Path:
-    """A key is made of letters, digits, dots and hyphens (:func:`gossamer.dashboard.crawls.key_of`), and ends with a hash."""
-    return folder / f"{key}.json"
 
 
 #: Sites at most, and characters of a place and of a description.

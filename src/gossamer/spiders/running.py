@@ -204,7 +204,7 @@ class SpiderHandlers(Provider[SpiderSheet]):
                 assert self._threads is not None
                 await self._threads.run(partial(gather, plan, page, gathering), plan.deadline)
         except Hanging as hanging:
-            late = f"it is still at {hanging.place or plan.place}; its thread is left behind"
+            late = f"it is still at {str(hanging) or plan.place}; its thread is left behind"
             return self._hung(plan, gathering, late)
         except TooManyHang as error:
             raise ComponentFailed(f"{plan.place}: {plan.who} and others do not come back: {error}") from None

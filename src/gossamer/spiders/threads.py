@@ -22,11 +22,7 @@ from gossamer.values.items import place_of
 
 
 class Hanging(Exception):
-    """A handler did not return in time. `place`: the line of the user's code where it is."""
-
-    def __init__(self, place: str) -> None:
-        super().__init__(place)
-        self.place = place
+    """A handler did not return in time. Its text is the line of the user's code where it is."""
 
 
 class TooManyHang(Exception):

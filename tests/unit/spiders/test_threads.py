@@ -83,7 +83,7 @@ def test_a_function_that_hangs_is_named_with_its_line_and_its_thread_is_left_beh
         with pytest.raises(Hanging) as caught:
             await threads.run(hangs, SHORT)
         line = hangs.__code__.co_firstlineno + 1
-        assert caught.value.place.endswith(f"test_threads.py:{line}")
+        assert str(caught.value).endswith(f"test_threads.py:{line}")
         assert len(threads.left_behind) == 1 and threads.left_behind[0].daemon
         assert await threads.run(lambda: "others work on", LONG) == "others work on"
         released.set()

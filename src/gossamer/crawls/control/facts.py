@@ -10,7 +10,7 @@ import heapq
 from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -34,9 +34,6 @@ from gossamer.values.ledger_rows import DocumentRow, HostState
 from gossamer.values.outcome import ERRORS
 from gossamer.values.task import Family, Task
 from gossamer.values.url import host_of, site_of
-
-if TYPE_CHECKING:
-    from gossamer.storage.ledger.ledger import RocksLedger
 
 #: Tasks of a queue that are counted, and visited URLs that are looked at: some ten milliseconds, which a crawl can spare.
 COUNTED, LOOKED_AT = 1_000, 2_000
@@ -245,7 +242,7 @@ class Known(msgspec.Struct, frozen=True):
     """The notes of watchers of its host, by their names for it."""
 
 
-def known_of(ledger: "RocksLedger", url: str) -> Known:
+def known_of(ledger: RocksLedger, url: str) -> Known:
     """Facts about a canonical URL in this ledger."""
     host = host_of(url)
     waiting = ledger.waiting(url, CHUNKS)
@@ -277,7 +274,7 @@ def known_of(ledger: "RocksLedger", url: str) -> Known:
     )
 
 
-def _owed(ledger: "RocksLedger", url: str, host: str) -> tuple[Task | None, str]:
+def _owed(ledger: RocksLedger, url: str, host: str) -> tuple[Task | None, str]:
     """The task as it is owed to another agent, and the name of the exchange file that it was written into."""
     counters, key = ledger.counters(), owed_key(Task(url, host))
     if not (counters.get("owed") or counters.get("written")):
@@ -294,7 +291,7 @@ def _owed(ledger: "RocksLedger", url: str, host: str) -> tuple[Task | None, str]
     return task, next((one.name for one in written_files(ledger.spaces) if one.id == file), file)
 
 
-def _of_crawlers(ledger: "RocksLedger", url: str, host: str) -> tuple[LentTask | None, LastCrawler | None]:
+def _of_crawlers(ledger: RocksLedger, url: str, host: str) -> tuple[LentTask | None, LastCrawler | None]:
     """How a URL is lent, and which crawler came home from its host last."""
     counters = ledger.counters()
     if not host or not (counters.get("crawlers_sent") or counters.get("lent")):

@@ -131,12 +131,9 @@ class Change(ControlRequest, frozen=True, tag="set"):
     """A browser asks: a setting that names files, code or secrets is refused."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        from gossamer.crawls.control.picture import check_values_of_form
         from gossamer.crawls.control.steering import change_values
 
-        if self.by_form:
-            check_values_of_form(crawl.graph, self.values)
-        return Done(await change_values(crawl, self.values))
+        return Done(await change_values(crawl, self.values, by_form=self.by_form))
 
     def noted(self, crawl: "Settable", answered: "Answered") -> dict[str, Any]:
         """Without what is secret."""
@@ -197,12 +194,9 @@ class CheckChange(ControlRequest, frozen=True, tag="check-set"):
     """As in :class:`Change`."""
 
     async def act(self, crawl: "Steerable") -> "Answered":
-        from gossamer.crawls.control.picture import check_values_of_form
         from gossamer.crawls.control.steering import check_all_values
 
-        if self.by_form:
-            check_values_of_form(crawl.graph, self.values)
-        check_all_values(crawl, self.values)
+        check_all_values(crawl, self.values, by_form=self.by_form)
         return Done("these values do")
 
 

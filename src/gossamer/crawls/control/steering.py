@@ -171,11 +171,11 @@ async def decide(crawl: Settable, aside: "Iterable[SetAside]", confirm: list[str
     return "this holds from now on: URLs of confirmed families are refused, URLs of released families are fetched"
 
 
-async def change_values(crawl: Settable, values: Mapping[str, str]) -> str:
+async def change_values(crawl: Settable, values: Mapping[str, str], *, by_form: bool) -> str:
     """Change settings, and the number of agents, which is no unit's; all of it, or nothing. Returns what was done, in words.
-    Raises UsageError: there is no such unit or option, or the crawl cannot have so many agents; SettingError: a value does not
-    do, or takes a restart; WiringError: the graph cannot be divided."""
-    settings, agents = check_all_values(crawl, values)
+    Raises UsageError: there is no such unit or option, the crawl cannot have so many agents, or a browser asks (`by_form`), which
+    may not change this; SettingError: a value does not do, or takes a restart; WiringError: the graph cannot be divided."""
+    settings, agents = check_all_values(crawl, values, by_form=by_form)
     if agents is not None and "max_agents" not in settings and "max-agents" not in settings:
         settings["max_agents"] = str(agents)  # they stay as many as a person has said
     told = [await set_values(crawl, settings)] if settings else []
@@ -184,8 +184,12 @@ async def change_values(crawl: Settable, values: Mapping[str, str]) -> str:
     return ", ".join(told)
 
 
-def check_all_values(crawl: Settable, values: Mapping[str, str]) -> tuple[dict[str, str], int | None]:
+def check_all_values(crawl: Settable, values: Mapping[str, str], *, by_form: bool) -> tuple[dict[str, str], int | None]:
     """The values that :func:`change_values` would set, and its number of agents. Raises as it; changes nothing."""
+    if by_form:
+        from gossamer.crawls.control.picture import check_values_of_form  # few crawls are steered by a browser
+
+        check_values_of_form(crawl.graph, values)
     settings, agents = dict(values), None
     if "agents" in settings and crawl.others is not None:
         agents = build(all_options(), {"agents": settings.pop("agents")}).agents or 1
