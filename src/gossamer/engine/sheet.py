@@ -215,13 +215,13 @@ class Property(msgspec.Struct, frozen=True):
 
 #: Types as people call them.
 _KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "a text", "dict": "a table"}
-_OTHERS = {"array": "a list", "object": "a table", "null": "nothing"}
+_OTHERS = {"array": "a list", "object": "a table", "null": "nothing", "date": "a date", "datetime": "a time"}
 _KINDS_OF_MANY = {"int": "whole numbers", "float": "numbers", "str": "texts"}
 
 
 def in_words(reason: str) -> str:
     """The complaint of msgspec about a value, without names of Python's types: "expected a whole number >= 1"."""
-    plain = reason[:1].lower() + reason[1:]
+    plain = (reason[:1].lower() + reason[1:]).replace(" | null`", "`")  # no file that a person writes has any
     return re.sub(r"`(\w+)`", lambda match: _KINDS.get(match[1], _OTHERS.get(match[1], match[0])), plain)
 
 

@@ -57,6 +57,11 @@ def test_an_option_takes_the_place_of_the_sheets_entry_for_the_same_name(tmp_pat
         ("[limits]\nbites = 1\n", "runtime.toml: limits.bites: unknown key; did you mean 'bytes'"),
         ("[limits]\nbytes = 'many'\n", "runtime.toml: limits.bytes: 'many' is not a quantity"),
         ("[serve]\na = 1\n", "runtime.toml: serve[...]: expected a text, got a whole number; change the value"),
+        ("[serve]\na = 2026-01-01\n", "runtime.toml: serve[...]: expected a text, got a date; change the value"),
+        (
+            '[senders.a]\nhosts = "x"\n',
+            "runtime.toml: senders[...].hosts: expected a list, got a text; change the value",
+        ),
         ("limits = 3\n", "runtime.toml: limits: expected a table, got a whole number; change the value"),
     ],
 )
