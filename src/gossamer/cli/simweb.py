@@ -73,8 +73,9 @@ class Quantity(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number in its base unit."""
         unit, right = _QUANTITIES[self.name]
+        text = str(value).replace(",", "").strip().lower()
         try:
-            number = parse(str(value).replace(",", ""), unit)
+            number = parse(f"{'0' * text.startswith('.')}{text}", unit)
         except ValueError:
             number = -1.0
         if number < 0:

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from gossamer.cli.simweb import Quantity
 from gossamer.simweb import SpecError, WebSpec
 from gossamer.simweb.spec import spec_from_dict
 
@@ -35,3 +36,15 @@ def test_a_spec_from_elsewhere_is_refused_in_one_line() -> None:
     with pytest.raises(SpecError) as caught:
         spec_from_dict({"pages": "many"})
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "number"),
+    [
+        *(("time", text, 0.5) for text in ("500ms", ".5s", "0.5", "500MS", " .5 s")),
+        *(("size", text, 2_000_000) for text in ("2MB", "2mb", "2,000,000", ".002GB")),
+        *(("count", text, 1_000) for text in ("1k", "1K", "1,000", ".001m")),
+    ],
+)
+def test_quantities_are_read_in_either_case_and_from_their_point_on(kind: str, text: str, number: float) -> None:
+    assert Quantity(kind).convert(text, None, None) == number
