@@ -333,6 +333,18 @@ def test_ranks_that_cannot_be_written_are_one_line(tmp_path: Path) -> None:
     assert (status, err) == (2, f"gossamer: {in_the_way} cannot be written: Not a directory\n")
 
 
+@pytest.mark.parametrize("name", ["state/made.json", "state/crawl-id"])
+def test_a_folder_in_the_place_of_a_file_is_one_line(tmp_path: Path, name: str) -> None:
+    with FakeWeb({"/": "a"}) as web:
+        assert gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"))[0] == 0
+    in_the_way = tmp_path / "c" / name
+    in_the_way.unlink()
+    in_the_way.mkdir()
+    status, _, err = gossamer("query", str(tmp_path / "c"), "SELECT url FROM pages")
+    assert (status, err.count("\n")) == (2, 1)
+    assert err.startswith(f"gossamer: {in_the_way}: Is a directory; ")
+
+
 def test_a_poor_locale_gets_escapes_and_no_traceback(tmp_path: Path) -> None:
     with FakeWeb({"/": "<title>\u00e9\u4e2d</title>a"}) as web:
         assert gossamer("crawl", web.url("/"), "-o", str(tmp_path / "c"))[0] == 0

@@ -320,7 +320,7 @@ def _check_text(arguments: Sequence[str]) -> None:
 
 
 #: Errors of a path that a person gave, by whichever call they came: it cannot be the name of a file, or its owner refuses.
-_OF_NAMES = frozenset((errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS))
+_OF_NAMES = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def _refuse(message: str, code: int) -> int:
