@@ -28,21 +28,26 @@ class LazySpans:
         self._text = text
 
     @cached_property
-    def first(self) -> "_Found":
+    def first(self) -> "Spans":
         """The first match."""
-        return self._matching("UNANCHORED")
+        return spans_of(_automaton(self._text), is_anchored=False)
 
     @cached_property
-    def here(self) -> "_Found":
+    def here(self) -> "Spans":
         """The match that begins at the start."""
-        return self._matching("ANCHOR_START")
-
-    def _matching(self, anchor: str) -> "_Found":
-        automaton = _automaton(self._text)._regexp
-        return cast(_Found, partial(automaton.Match, getattr(automaton.Anchor, anchor)))
+        return spans_of(_automaton(self._text), is_anchored=True)
 
 
-_Found = Callable[[bytes, int, int], list[tuple[int, int]]]
+Spans = Callable[[bytes, int, int], list[tuple[int, int]]]
+
+
+def spans_of(automaton: Any, *, is_anchored: bool) -> Spans:
+    """The first match as a span, or the one at the start. The library promises its interface alone, so its inside may be gone."""
+    inner = getattr(automaton, "_regexp", None)
+    if inner is not None:
+        return cast(Spans, partial(inner.Match, inner.Anchor.ANCHOR_START if is_anchored else inner.Anchor.UNANCHORED))
+    find = automaton.match if is_anchored else automaton.search
+    return lambda text, start, end: [found.span() if (found := find(text, start, end)) else (-1, -1)]
 
 
 def _automaton(text: bytes) -> Any:

@@ -3,10 +3,12 @@
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from gossamer.values.patterns import lazy_pattern
+from gossamer.values.patterns import lazy_automaton, lazy_pattern, spans_of
 
 #: Imports the parts that a plain crawl has before its first request, and says how many expressions of this package it compiled.
 COUNT = """
@@ -71,3 +73,14 @@ def test_what_reads_pages_alone_is_loaded_with_the_first_page() -> None:
 
 def test_every_expression_that_waits_can_be_compiled() -> None:
     assert printed(ASK_ALL) > 100
+
+
+@pytest.mark.parametrize("is_anchored", [True, False])
+def test_spans_are_found_by_the_inside_of_the_library_as_by_its_interface(is_anchored: bool) -> None:
+    automaton: Any = lazy_automaton(rb"(a+)b?")
+    inside = spans_of(SimpleNamespace(_regexp=automaton._regexp), is_anchored=is_anchored)
+    interface = spans_of(SimpleNamespace(search=automaton.search, match=automaton.match), is_anchored=is_anchored)
+    text = b"xaab aa\xff"
+    for start in range(len(text)):
+        for end in range(start, len(text) + 1):
+            assert tuple(inside(text, start, end)[0]) == interface(text, start, end)[0], (start, end)
