@@ -81,16 +81,14 @@ class HostPoliteness(Provider[PolitenessSheet]):
 
     def __init__(self, sheet: PolitenessSheet | None = None, seed: int = SEED) -> None:
         super().__init__(sheet)
-        draw = random.Random(seed).random
-        self._draw = draw
-        self.schedule = Schedule(rules_of(self.sheet), draw, is_blocked=self._is_blocked)
+        self._draw = random.Random(seed).random
+        self.schedule = Schedule(rules_of(self.sheet), self._draw, is_blocked=self._is_blocked)
         self.hosts = self.schedule.hosts
         self._shared = {"": self.schedule.addresses, DOMAIN_MARK: self.schedule.domains}
         if self.sheet.address_turns:
             self.schedule.addresses.ask_by_turns()
         if self.sheet.domain_turns:
             self.schedule.domains.ask_by_turns()
-        self._blocklist = _blocklist(self.sheet)
         self._closed = Blocklist()
         """Hosts and domains that orders have blocked, beside the setting."""
         self._slowed: dict[str, float] = {}
@@ -102,8 +100,14 @@ class HostPoliteness(Provider[PolitenessSheet]):
         self.metrics.gauge("in_flight", lambda: len(self._flights))
         self.metrics.gauge("blocked", lambda: len(self._blocklist) + len(self._closed))
 
+    def read_sheet(self) -> None:
+        try:
+            self._blocklist = Blocklist(self.sheet.blocked)
+        except UsageError as error:
+            raise SettingError(f"setting 'blocked': {error}") from None
+
     def changed(self, before: PolitenessSheet) -> None:
-        self._blocklist = _blocklist(self.sheet)
+        super().changed(before)
         self.schedule.change(rules_of(self.sheet))
 
     # -- whose turn it is
@@ -444,10 +448,3 @@ class HostPoliteness(Provider[PolitenessSheet]):
         for host in [host for host in self.hosts if is_meant(host)]:
             self.schedule.drop(host)
             del self.hosts[host]
-
-
-def _blocklist(sheet: PolitenessSheet) -> Blocklist:
-    try:
-        return Blocklist(sheet.blocked)
-    except UsageError as error:
-        raise SettingError(f"setting 'blocked': {error}") from None
