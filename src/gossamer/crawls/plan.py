@@ -1,4 +1,4 @@
-"""What a crawl will be: its seeds, read as people write them and completed with a scheme (design question 8), and its plan, for
+"""A crawl before it begins: its seeds, read as people write them and completed with a scheme (design question 8), and its plan, for
 which options are compiled, the graph is planned, and everything is checked that seeds, options and wiring say.
 
 Place in the flow: commands and the API read seeds here before options are compiled (:mod:`~gossamer.crawls.compiling`). A seed
@@ -310,7 +310,7 @@ async def _speaks_tls(url: str, graph: Graph) -> bool:
     return True
 
 
-# What a crawl will be.
+# The plan of a crawl.
 
 
 class CrawlPlan:

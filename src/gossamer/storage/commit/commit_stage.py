@@ -278,7 +278,7 @@ class Commit(Filter[CommitSheet]):
                     is_goal = is_goal or goal.is_reached(visit)
                 except Exception as error:
                     self.metrics.count(f"broken:{type(goal).__name__}:{type(error).__name__}")
-        # What is said of a document says nothing of a part of it.
+        # A rule for documents does not hold for parts of one.
         is_whole = visit.is_answered and not visit.is_part and not visit.is_robots
         if gates and is_whole and (rule := refusal(gates, "store", visit)):
             self.metrics.count(f"barred:{rule}")

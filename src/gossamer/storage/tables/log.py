@@ -203,7 +203,7 @@ class RowLog(Provider[TableLogSheet]):
             return file
         if table == _LOG:
             self._names[_LOG] = log_path(self._own.log_name)
-            # What a kill tore was never acknowledged.
+            # A line that a kill tore was never acknowledged: it is cut off.
             log = self._open[_LOG] = opened_log(Path(self._own.directory, self._names[_LOG]))
             return log
         directory, agent = Path(self._own.directory), self._own.agent
